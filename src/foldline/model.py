@@ -1,0 +1,274 @@
+"""The values everything else speaks in: Part, Message, Head, Conversation, Origin, Notice.
+
+Pure and frozen: nothing here reads a file, knows a provider, counts a token or decides anything.
+
+    Conversation ── head       what a request says besides its messages (system, tools, limits)
+                 ├─ messages   Message ── parts   Text · Thinking · ToolCall · ToolResult · Media · Opaque
+                 ├─ grammar    what the provider demands of a message list
+                 └─ layout     how to put the messages back where they came from
+
+A message that was read keeps its bytes in `raw`. Whoever changes a message goes through `Message.with_parts`,
+which takes the bytes away, so that the dialect builds it anew from its parts.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Literal, Protocol, TypeAlias
+
+EMPTY: Mapping[str, Any] = MappingProxyType({})
+"""No further fields. Shared, so that a part without any costs nothing."""
+
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+
+
+class Origin(enum.Enum):
+    """Who speaks. The value is for people; `trust` orders them, and no step may raise it."""
+
+    SYSTEM = "system"
+    USER = "user"
+    PROGRAM = "program"
+    ASSISTANT = "assistant"
+    SUMMARY = "summary"
+    TOOL = "tool"
+
+    @property
+    def trust(self) -> int:
+        return _TRUST[self]
+
+
+_TRUST = {
+    Origin.TOOL: 0,  # anyone may have written it: a web page, a file, an issue
+    Origin.SUMMARY: 1,  # a model retelling all of them
+    Origin.ASSISTANT: 1,
+    Origin.PROGRAM: 2,  # this program's own frame, and reminders a client injects
+    Origin.USER: 3,
+    Origin.SYSTEM: 4,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Plain text. `extra` holds the dialect's further fields of this part, verbatim (cache marks, annotations)."""
+
+    text: str
+    extra: Mapping[str, Any] = EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """Reasoning. `seal` is whatever the provider checks or decrypts (a signature, encrypted content); "" when unsealed."""
+
+    text: str
+    seal: str = ""
+    extra: Mapping[str, Any] = EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """The model asks for a tool. `arguments` is JSON text, or free text where the tool takes that."""
+
+    id: str
+    name: str
+    arguments: str
+    extra: Mapping[str, Any] = EMPTY
+
+    def parsed(self) -> Mapping[str, Any]:
+        """The arguments as a mapping; empty when they are not a JSON object."""
+        try:
+            value = json.loads(self.arguments)
+        except (ValueError, RecursionError):
+            return EMPTY
+        return value if isinstance(value, dict) else EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """An image, a document, a sound. `data` is base64 ("" when it lies elsewhere), `url` where it lies."""
+
+    kind: str
+    mime: str = ""
+    data: str = ""
+    url: str = ""
+    extra: Mapping[str, Any] = EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A part no one here understands: kept verbatim in `extra`, never changed, never torn from its message."""
+
+    kind: str
+    extra: Mapping[str, Any] = EMPTY
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool answered. `form` is the dialect's note on how the content was written (a string, blocks, nothing)."""
+
+    call_id: str
+    content: tuple[Text | Media | Opaque, ...]
+    is_error: bool = False
+    name: str = ""
+    form: str = ""
+    extra: Mapping[str, Any] = EMPTY
+
+    @property
+    def text(self) -> str:
+        """Its text blocks, one below the other."""
+        return "\n".join(part.text for part in self.content if isinstance(part, Text))
+
+
+Part: TypeAlias = Text | Thinking | ToolCall | ToolResult | Media | Opaque
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message, or one item where a dialect has items.
+
+    `id` is the dialect's own name for it, `form` its note on how the content was written, `extra` its further
+    fields, `raw` its bytes as they came (None: made or changed here), `rows` its places in the layout.
+    """
+
+    role: Role
+    origin: Origin
+    parts: tuple[Part, ...]
+    id: str = ""
+    form: str = ""
+    extra: Mapping[str, Any] = field(default=EMPTY, repr=False)
+    raw: bytes | None = field(default=None, repr=False)
+    rows: tuple[int, ...] = field(default=(), repr=False)
+
+    @cached_property
+    def calls(self) -> tuple[ToolCall, ...]:
+        return tuple(part for part in self.parts if type(part) is ToolCall)
+
+    @cached_property
+    def results(self) -> tuple[ToolResult, ...]:
+        return tuple(part for part in self.parts if type(part) is ToolResult)
+
+    @cached_property
+    def text(self) -> str:
+        """Its own text blocks, one below the other; thinking and tool results are not in it."""
+        return "\n".join(part.text for part in self.parts if type(part) is Text)
+
+    @cached_property
+    def identity(self) -> str:
+        """The hash of its bytes as they came, or of its parts when it was made here."""
+        return digest(self.raw if self.raw is not None else repr((self.role, self.parts)).encode("utf-8", "replace"))
+
+    def with_parts(self, parts: Iterable[Part]) -> Message:
+        """The same message saying something else: its bytes are gone, its place in the layout stays."""
+        return replace(self, parts=tuple(parts), raw=None)
+
+    def origin_of(self, part: Part) -> Origin:
+        """A tool result is the tool's word whoever carries it."""
+        return Origin.TOOL if type(part) is ToolResult else self.origin
+
+
+def digest(data: bytes) -> str:
+    """The name of some bytes: 128 bits of BLAKE2b, in hex. Long enough that no two contents share one."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool definition as sent: `text` is its JSON, counted by the meter."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a request says besides its messages, as far as counting, folding and checking need it."""
+
+    model: str = ""
+    system: tuple[Part, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    max_output: int | None = None
+    thinking: bool = False
+    remote: bool = False
+    """The history lies on the provider's server: nothing can be folded, and nothing learned from its usage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """What a provider demands of a message list. The core obeys it without knowing which provider it is."""
+
+    step: Literal["message", "run"] = "message"
+    """A model step is one assistant message, or a run of assistant items."""
+    results: Literal["joined", "apart"] = "joined"
+    """All results of a step stand in one message, or each in a message of its own."""
+    results_role: Role = "user"
+    """Who carries the results."""
+    texts_beside_results: bool = True
+    """A message that carries results may also carry the user's text, after them."""
+    adjacent: bool = True
+    """Results must follow their step at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something the user should know that is not an error: skipped, repaired, guessed. `line` from 1, `offset` from 0."""
+
+    code: str
+    text: str
+    line: int | None = None
+    offset: int | None = None
+
+    def __str__(self) -> str:
+        where = f"line {self.line}, offset {self.offset}: " if self.line is not None else ""
+        return f"{where}{self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """A compaction some agent did inside a transcript, as it stands there.
+
+    `at` is the index in the whole history of the message that re-opened the conversation (its summary);
+    `kept` the indices of earlier messages that stayed verbatim beside it.
+    """
+
+    at: int
+    summary: str
+    trigger: str = ""
+    tokens_before: int | None = None
+    tokens_after: int | None = None
+    kept: tuple[int, ...] = ()
+
+
+class Layout(Protocol):
+    """Where the messages came from and how they go back. Dialects bring their own; the rest only carries it along."""
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The messages as they were read: while a conversation still has these, writing gives the very bytes back."""
+        ...
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """A message list with everything needed to write it back. Values are shared, so a changed copy is cheap."""
+
+    dialect: str
+    messages: tuple[Message, ...]
+    head: Head = field(default_factory=Head)
+    grammar: Grammar = field(default_factory=Grammar)
+    layout: Layout | None = field(default=None, repr=False, compare=False)
+    notices: tuple[Notice, ...] = ()
+    compactions: tuple[Compaction, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.messages)
+
+    def with_messages(self, messages: Sequence[Message]) -> Conversation:
+        return replace(self, messages=tuple(messages))
+
+    def append(self, *messages: Message) -> Conversation:
+        return self.with_messages(self.messages + messages)
