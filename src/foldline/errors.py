@@ -21,7 +21,7 @@ class FoldlineError(Exception):
 
 
 class InputError(FoldlineError):
-    """What was given cannot be read. `source`, `line` (from 1) and `offset` (bytes, from 0) say where, as far as known."""
+    """What was given cannot be read. `source`, `line` (from 1) and `offset` (bytes, from 0) say where, if known."""
 
     def __init__(self, what: str, *, source: str = "", line: int | None = None, offset: int | None = None) -> None:
         self.what, self.source, self.line, self.offset = what, source, line, offset

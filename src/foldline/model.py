@@ -16,16 +16,37 @@ from __future__ import annotations
 import enum
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, Literal, Protocol, TypeAlias
 
-EMPTY: Mapping[str, Any] = MappingProxyType({})
-"""No further fields. Shared, so that a part without any costs nothing."""
-
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+
+
+class _Nothing(Mapping[str, Any]):
+    """An empty mapping that cannot change, so that it can be everyone's default."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: str) -> Any:
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __repr__(self) -> str:
+        return "{}"
+
+
+EMPTY: Mapping[str, Any] = _Nothing()
+"""No further fields. Shared, so that a part without any costs nothing."""
 
 
 class Origin(enum.Enum):
@@ -63,7 +84,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """Reasoning. `seal` is whatever the provider checks or decrypts (a signature, encrypted content); "" when unsealed."""
+    """Reasoning. `seal` is what the provider checks or decrypts (a signature, encrypted content); "" when unsealed."""
 
     text: str
     seal: str = ""
@@ -215,7 +236,7 @@ class Grammar:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something the user should know that is not an error: skipped, repaired, guessed. `line` from 1, `offset` from 0."""
+    """Something to know that is no error: skipped, repaired, guessed. `line` counts from 1, `offset` from 0."""
 
     code: str
     text: str

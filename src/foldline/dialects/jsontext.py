@@ -1,0 +1,183 @@
+"""JSON in and out for every dialect: fast where the text is clean, tolerant where it is not.
+
+msgspec does the work. What it refuses and real clients send (lone surrogate escapes, numbers beyond a float, bytes
+that are not UTF-8) goes through the standard library instead. Nothing here knows what the JSON means.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any, NoReturn, cast
+
+import msgspec
+
+from foldline.errors import MalformedInput, TooDeep
+
+Path = tuple[str | int, ...]
+"""The way from the top of a document to a value inside it."""
+
+_fast = msgspec.json.Decoder()
+_raw_object = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_raw_list = msgspec.json.Decoder(list[msgspec.Raw])
+_DEPTH_ADVICE = "nested too deeply to be read safely; no real message is: check where this input comes from"
+
+
+def decode(data: bytes) -> Any:
+    """The value of some JSON bytes. Raises MalformedInput with the byte offset, or TooDeep."""
+    try:
+        return _fast.decode(data)
+    except RecursionError:
+        raise TooDeep(_DEPTH_ADVICE) from None
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return _decode_slowly(data)
+
+
+def encode(value: Any) -> bytes:
+    """Compact JSON. Objects of provider SDKs are taken as what they dump themselves to."""
+    try:
+        data = _encoder.encode(value)
+    except UnicodeEncodeError:
+        _refuse_nan(value)
+        return _encode_slowly(value).encode()
+    except RecursionError:
+        raise TooDeep(_DEPTH_ADVICE) from None
+    except TypeError as error:
+        raise MalformedInput(f"not JSON: {error}; give plain dicts, lists, strings and numbers") from None
+    if b"null" in data:
+        _refuse_nan(value)
+    return data
+
+
+def text_of(data: bytes) -> str:
+    """The characters of some bytes: UTF-8 as it should be, with surrogates if they were encoded, else U+FFFD."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        try:
+            return data.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            return data.decode("utf-8", "replace")
+
+
+def bytes_of(text: str) -> bytes:
+    """The inverse of `text_of` for text a caller gave."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def elements(data: bytes) -> list[bytes]:
+    """The elements of a JSON array, each with its own bytes."""
+    try:
+        return [bytes(raw) for raw in _raw_list.decode(data)]
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return [encode(value) for value in _expect(decode(data), list, "an array")]
+    except RecursionError:
+        raise TooDeep(_DEPTH_ADVICE) from None
+
+
+def fields(data: bytes) -> dict[str, bytes]:
+    """The members of a JSON object in their order, each value with its own bytes."""
+    try:
+        return {key: bytes(raw) for key, raw in _raw_object.decode(data).items()}
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return {key: encode(value) for key, value in _expect(decode(data), dict, "an object").items()}
+    except RecursionError:
+        raise TooDeep(_DEPTH_ADVICE) from None
+
+
+def dig(data: bytes, path: Path) -> bytes:
+    """The bytes of the value at `path`."""
+    for step in path:
+        data = elements(data)[step] if isinstance(step, int) else fields(data)[step]
+    return data
+
+
+def splice(data: bytes, path: Path, value: bytes) -> bytes:
+    """The document with the value at `path` replaced; all other values keep their bytes."""
+    if not path:
+        return value
+    step, rest = path[0], path[1:]
+    if isinstance(step, int):
+        items = elements(data)
+        items[step] = splice(items[step], rest, value)
+        return join_list(items)
+    members = fields(data)
+    members[step] = splice(members[step], rest, value) if step in members else value
+    return join_object(members)
+
+
+def join_list(items: Sequence[bytes]) -> bytes:
+    return b"[" + b",".join(items) + b"]"
+
+
+def join_object(members: Mapping[str, bytes]) -> bytes:
+    return b"{" + b",".join(encode(key) + b":" + value for key, value in members.items()) + b"}"
+
+
+def _decode_slowly(data: bytes) -> Any:
+    text = text_of(data).removeprefix("\ufeff")
+    try:
+        return json.loads(text, parse_float=_number, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise TooDeep(_DEPTH_ADVICE) from None
+    except json.JSONDecodeError as error:
+        offset = len(bytes_of(text[: error.pos]))
+        raise MalformedInput(f"not JSON: {error.msg}", line=error.lineno, offset=offset) from None
+    except ValueError as error:  # an integer longer than the interpreter converts
+        raise MalformedInput(f"not JSON that can be read: {error}") from None
+
+
+def _number(text: str) -> float | Decimal:
+    """A float, unless that would lose the number altogether: 1E400 stays what it is."""
+    value = float(text)
+    return Decimal(text) if math.isinf(value) else value
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise MalformedInput(f"not JSON: {name} is not a number JSON knows; send null or a string instead")
+
+
+def _encode_slowly(value: Any) -> str:
+    """Pure ASCII JSON of anything: lone surrogates stay escapes, numbers beyond a float keep their digits."""
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{json.dumps(str(key))}:{_encode_slowly(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(_encode_slowly(item) for item in value) + "]"
+    if isinstance(value, Decimal):
+        return str(value)
+    if value is None or isinstance(value, (str, int, float)):
+        return json.dumps(value)
+    return _encode_slowly(_dump(value))
+
+
+def _refuse_nan(value: Any) -> None:
+    """msgspec writes NaN and infinity as null, which would change what the caller said without a word."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            _refuse_nan(item)
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise MalformedInput(f"not JSON: {value}; send null or a string instead")
+
+
+def _dump(value: Any) -> Any:
+    """An SDK object as its own plain form: `to_dict` (anthropic, openai), `model_dump` (pydantic)."""
+    for name in ("to_dict", "model_dump"):
+        dump = getattr(value, name, None)
+        if callable(dump):
+            return dump()
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+
+
+def _expect(value: Any, kind: type, name: str) -> Any:
+    if not isinstance(value, kind):
+        raise MalformedInput(f"expected {name}, found {type(value).__name__}")
+    return cast("Any", value)
+
+
+_encoder = msgspec.json.Encoder(enc_hook=_dump, decimal_format="number")
