@@ -21,6 +21,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Protocol, TypeAlias
 
+REF_LENGTH = 16
+"""Characters of a content hash that a reference shows: 64 bits tell a million results apart, at about ten tokens."""
+
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 
 
@@ -144,6 +147,20 @@ class ToolResult:
         """Its text blocks, one below the other."""
         return "\n".join(part.text for part in self.content if isinstance(part, Text))
 
+    @property
+    def ref(self) -> str:
+        """The name by which the content can be had back: the same content has the same name wherever it stands."""
+        return digest("\0".join(map(_plain, self.content)).encode("utf-8", "surrogatepass"))[:REF_LENGTH]
+
+
+def _plain(part: Text | Media | Opaque) -> str:
+    """What a part of a result says, however the dialect wrote it down."""
+    if isinstance(part, Text):
+        return part.text
+    return (
+        part.data or part.url if isinstance(part, Media) else json.dumps(dict(part.extra), sort_keys=True, default=str)
+    )
+
 
 Part: TypeAlias = Text | Thinking | ToolCall | ToolResult | Media | Opaque
 
@@ -222,8 +239,8 @@ class Head:
 class Grammar:
     """What a provider demands of a message list. The core obeys it without knowing which provider it is."""
 
-    step: Literal["message", "run"] = "message"
-    """A model step is one assistant message, or a run of assistant items."""
+    step: Literal["message", "run"] = "run"
+    """A model step is one assistant message, or a run of them."""
     results: Literal["joined", "apart"] = "joined"
     """All results of a step stand in one message, or each in a message of its own."""
     results_role: Role = "user"
@@ -232,6 +249,14 @@ class Grammar:
     """A message that carries results may also carry the user's text, after them."""
     adjacent: bool = True
     """Results must follow their step at once."""
+    merges: bool = False
+    """Consecutive messages of one role count as one."""
+    unique_ids: bool = False
+    """No two calls of a request may share an id."""
+    user_first: bool = False
+    """The first message, system messages aside, must be the user's."""
+    empty_text: bool = True
+    """A text part may be empty."""
 
 
 @dataclass(frozen=True, slots=True)

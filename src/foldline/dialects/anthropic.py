@@ -35,7 +35,17 @@ from foldline.model import (
     ToolResult,
 )
 
-GRAMMAR = Grammar(step="message", results="joined", results_role="user", texts_beside_results=True, adjacent=True)
+GRAMMAR = Grammar(
+    step="run",
+    merges=True,
+    results="joined",
+    results_role="user",
+    texts_beside_results=True,
+    adjacent=True,
+    unique_ids=True,
+    user_first=True,
+    empty_text=False,
+)
 _ROLES: Mapping[str, tuple[Role, Origin]] = {
     "user": ("user", Origin.USER),
     "assistant": ("assistant", Origin.ASSISTANT),

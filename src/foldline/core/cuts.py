@@ -1,0 +1,72 @@
+"""Legal cuts: where a history may be divided so that both sides stand by themselves.
+
+    messages, pairing ── legal ──> the set of positions ── choose ──> one of them
+
+A cut at k folds messages[:k] and keeps messages[k:]. Each rule is a small function that gives the positions it allows;
+a cut is legal where all of them agree, so what another provider demands is one more rule. 0 folds nothing, and is
+always legal. What a fold then says about the folded part is not decided here.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+
+from foldline.core.cycles import Pairing
+from foldline.model import Message
+
+MIN_KEEP = 4
+"""Messages that stay at the least: the last exchange with its tools, so that the model sees what it was doing."""
+
+Rule = Callable[[Sequence[Message], Pairing], set[int]]
+
+
+def outside_cycles(messages: Sequence[Message], pairing: Pairing) -> set[int]:
+    """Never inside a tool cycle, however long it is or late its results are."""
+    allowed = set(range(len(messages) + 1))
+    for cycle in pairing.cycles:
+        if cycle.stop - cycle.start > 1:
+            allowed.difference_update(range(cycle.start + 1, cycle.stop))
+    return allowed
+
+
+def with_its_system(messages: Sequence[Message], _: Pairing) -> set[int]:
+    """Never among the leading system messages, which no fold takes away."""
+    leading = 0
+    while leading < len(messages) and messages[leading].role == "system":
+        leading += 1
+    return set(range(leading, len(messages) + 1)) | {0}
+
+
+RULES: tuple[Rule, ...] = (outside_cycles, with_its_system)
+
+
+def legal(messages: Sequence[Message], pairing: Pairing, rules: Sequence[Rule] = RULES) -> set[int]:
+    """The positions that every rule allows."""
+    return set.intersection(*(rule(messages, pairing) for rule in rules)) | {0}
+
+
+def choose(
+    positions: set[int],
+    sizes: Sequence[int],
+    *,
+    keep: int = MIN_KEEP,
+    tokens: int | None = None,
+    at: int | None = None,
+) -> int:
+    """One legal cut, or 0 when the history is too short.
+
+    At least `keep` messages stay. With `tokens`, the tail that stays is the longest of at most so many tokens, as far
+    as `keep` allows; with `at`, the cut is the last legal one at or before that message. `sizes` are the messages'
+    tokens.
+    """
+    ordered = sorted(positions)
+    latest = ordered[bisect_right(ordered, max(0, len(sizes) - keep)) - 1]
+    if at is not None:
+        return ordered[bisect_right(ordered, max(0, min(at, latest))) - 1]
+    if tokens is None:
+        return latest
+    before = list(accumulate(sizes, initial=0))
+    first = bisect_left(before, before[-1] - tokens)  # the first position whose tail is small enough
+    return min(latest, ordered[min(bisect_left(ordered, first), len(ordered) - 1)])

@@ -1,0 +1,127 @@
+"""Tool cycles: a model step with its thinking, its calls and all their results is one unit.
+
+    messages ── pair ──> Pairing (cycles, orphans, duplicates)
+
+A cycle is a range of messages that no cut may enter. Results are matched to calls by id; where an id is used again,
+to the nearest call before them that still waits. Mending what does not pair is in repair.py; no token is counted here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from foldline.model import Grammar, Message
+
+
+class Place(NamedTuple):
+    """A part: the index of its message, and its index among that message's calls or results."""
+
+    message: int
+    nth: int
+
+
+class ToolCycle(NamedTuple):
+    """Messages `start` to `stop` (exclusive): a model step and everything that answers it.
+
+    `answers[i]` is the place of the result of `calls[i]`, or None while that call has none.
+    """
+
+    start: int
+    step_stop: int
+    stop: int
+    calls: tuple[Place, ...]
+    answers: tuple[Place | None, ...]
+
+    @property
+    def pending(self) -> tuple[Place, ...]:
+        return tuple(call for call, answer in zip(self.calls, self.answers, strict=True) if answer is None)
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """All cycles in order; `orphans` are results that no call asked for, `duplicates` those already answered."""
+
+    cycles: tuple[ToolCycle, ...]
+    orphans: tuple[Place, ...] = ()
+    duplicates: tuple[Place, ...] = ()
+
+
+def pair(messages: Sequence[Message], grammar: Grammar) -> Pairing:
+    """Matches every result with its call, in one pass."""
+    return Pairer(grammar).pair(tuple(messages))
+
+
+class Pairer:
+    """Pairs a list that grows: asked again with more messages, it looks only at the new ones."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        self._grammar = grammar
+        self._known: tuple[Message, ...] = ()
+        self._builder = _Builder(grammar.step == "run")
+
+    def pair(self, messages: tuple[Message, ...]) -> Pairing:
+        if messages[: len(self._known)] != self._known:
+            self._known, self._builder = (), _Builder(self._grammar.step == "run")
+        for index in range(len(self._known), len(messages)):
+            self._builder.take(index, messages[index])
+        self._known = messages
+        return self._builder.pairing()
+
+
+class _Builder:
+    """The state of a pass. `cycles` are those as last given out; `changed` those to be made anew."""
+
+    def __init__(self, runs: bool) -> None:
+        self.runs = runs
+        self.last_assistant = -2  # its index; -2: the last message was not the assistant's
+        self.cycles: list[ToolCycle] = []
+        self.changed: set[int] = set()
+        self.calls: list[list[Place]] = []
+        self.answers: list[list[Place | None]] = []
+        self.bounds: list[list[int]] = []
+        self.waiting: dict[str, list[tuple[int, int]]] = {}  # id → the calls that wait, as (cycle, nth call)
+        self.orphans: list[Place] = []
+        self.duplicates: list[Place] = []
+
+    def take(self, index: int, message: Message) -> None:
+        if message.role == "assistant":
+            self.step(index, message)
+        else:
+            self.last_assistant = -2
+        if message.results:
+            self.answer(index, message)
+
+    def step(self, index: int, message: Message) -> None:
+        if not (self.runs and self.last_assistant == index - 1):
+            self.cycles.append(ToolCycle(index, index + 1, index + 1, (), ()))
+            self.bounds.append([index, index + 1, index + 1])
+            self.calls.append([])
+            self.answers.append([])
+        cycle = len(self.cycles) - 1
+        self.bounds[cycle][1:] = [index + 1, index + 1]
+        self.last_assistant = index
+        self.changed.add(cycle)
+        for nth, call in enumerate(message.calls):
+            self.waiting.setdefault(call.id, []).append((cycle, len(self.calls[cycle])))
+            self.calls[cycle].append(Place(index, nth))
+            self.answers[cycle].append(None)
+
+    def answer(self, index: int, message: Message) -> None:
+        for nth, result in enumerate(message.results):
+            place, waiting = Place(index, nth), self.waiting.get(result.call_id)
+            if waiting:
+                cycle, call = waiting.pop()
+                self.answers[cycle][call] = place
+                self.bounds[cycle][2] = max(self.bounds[cycle][2], index + 1)
+                self.changed.add(cycle)
+            else:
+                (self.orphans if waiting is None else self.duplicates).append(place)
+
+    def pairing(self) -> Pairing:
+        for cycle in self.changed:
+            start, step_stop, stop = self.bounds[cycle]
+            self.cycles[cycle] = ToolCycle(start, step_stop, stop, tuple(self.calls[cycle]), tuple(self.answers[cycle]))
+        self.changed.clear()
+        return Pairing(tuple(self.cycles), tuple(self.orphans), tuple(self.duplicates))

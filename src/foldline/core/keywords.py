@@ -1,0 +1,47 @@
+"""Keywords as people mean them: whole words, their inflections, and parts of identifiers.
+
+`error` finds `errors`, `Error:`, `TypeError`, `parse_error` and `errorCode`, but not `terror`; `fix` finds `fixed` but
+not `prefix`. Words of scripts without spaces, and words with signs in them, are sought as they stand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_VOWELS = "aeiou"
+
+
+def pattern(words: Iterable[str]) -> re.Pattern[str] | None:
+    """One linear-time pattern for all the words; None when there are none."""
+    choices = [choice for word in words if word.strip() for choice in _choices(word.strip())]
+    return re.compile("|".join(choices)) if choices else None
+
+
+def _choices(word: str) -> list[str]:
+    if not (word.isascii() and word.isalpha()):
+        return [f"(?i:{re.escape(word)})"]
+    forms = sorted(inflections(word.lower()), key=len, reverse=True)
+    lower = "|".join(forms)
+    capital = "|".join(form.capitalize() for form in forms)
+    upper = "|".join(form.upper() for form in forms)
+    return [
+        f"(?<![A-Za-z])(?:{lower})(?![a-z])",  # a word, or the first part of errorCode
+        f"(?:{capital})(?![a-z])",  # Error: and the last part of TypeError
+        f"(?<![A-Z])(?:{upper})(?![A-Za-z])",  # ERROR and IO_ERROR
+    ]
+
+
+def inflections(word: str) -> set[str]:
+    """The word as English bends it: plural, past, -ing. Regular forms only; an odd one more does no harm."""
+    stem = word[:-1] if word.endswith("e") else word
+    forms = {word, stem + "ed", stem + "ing"}
+    if word.endswith("y") and len(word) > 1 and word[-2] not in _VOWELS:
+        return forms | {word[:-1] + "ies", word[:-1] + "ied"}
+    if word.endswith(("s", "x", "z", "ch", "sh")):
+        forms.add(word + "es")
+    else:
+        forms.add(word + "s")
+    if len(word) > 2 and word[-1] not in _VOWELS + "wxy" and word[-2] in _VOWELS and word[-3] not in _VOWELS:
+        forms |= {word + word[-1] + "ed", word + word[-1] + "ing"}
+    return forms

@@ -1,0 +1,184 @@
+"""Pruning: old bulky tool results become stubs that say how to get the original back.
+
+    messages, plan ── prune ──> Pruned (messages, plan, stubs, freed)
+
+A stub is a function of its original and the settings alone, and whatever is in the plan stays a stub for ever: so the
+same log gives the same bytes on every turn, and a provider's prompt cache holds. New stubs come in batches, and only
+when a batch frees something worth the lost cache. Whether to prune at all is the policy's decision.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from foldline.core.text import head, tail
+from foldline.model import Media, Message, Opaque, Part, Text, ToolResult
+
+_ERROR_LINE = re.compile(
+    r"\b(?:error|exception|fail(?:ed|ure|s)?|traceback|fatal|panic|denied|refused|cannot|undefined|not found)", re.I
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PruneSettings:
+    """What is bulky, what stays of it, and when it pays."""
+
+    limit: int = 2_000
+    """Characters above which a result is bulky."""
+    head: int = 500
+    """Characters kept from its beginning: the command's first words, the file's header."""
+    tail: int = 200
+    """Characters kept from its end: the exit status, the last line of a test run."""
+    protect: int = 4
+    """Messages at the end that are never touched: what the model is working with now."""
+    worthwhile: int = 8_000
+    """Characters a batch must free, about 2,000 tokens: below that, re-reading the cache costs more than it saves."""
+    error_lines: int = 600
+    """Characters of error lines kept from the middle of a result that is marked as an error."""
+    recall_tool: str = ""
+    """The tool by which the agent gets an original back; "" when it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stub:
+    """One result that is shown shortened: where it stands, and the name of its original."""
+
+    message: int
+    call_id: str
+    ref: str
+    removed: int
+
+    @property
+    def key(self) -> str:
+        """What the plan remembers: this result of this call."""
+        return f"{self.call_id}:{self.ref}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """`plan` names every result that is a stub from now on; `freed` counts the characters gone from the view."""
+
+    messages: tuple[Message, ...]
+    plan: frozenset[str] = frozenset()
+    stubs: tuple[Stub, ...] = ()
+    freed: int = 0
+
+
+def prune(
+    messages: Sequence[Message], settings: PruneSettings | None = None, plan: frozenset[str] = frozenset()
+) -> Pruned:
+    """Shortens what the plan names, and what has become old and bulky since, if that frees enough."""
+    settings = settings or PruneSettings()
+    known = tuple(messages)
+    found = [(stub, short) for stub, short in _candidates(known, settings, plan)]
+    fresh = sum(stub.removed for stub, _ in found if stub.key not in plan)
+    if fresh < settings.worthwhile:
+        found = [(stub, short) for stub, short in found if stub.key in plan]
+    if not found:
+        return Pruned(known, plan)
+    stubs = tuple(stub for stub, _ in found)
+    return Pruned(
+        _replaced(known, found),
+        plan | {stub.key for stub in stubs},
+        stubs,
+        sum(stub.removed for stub in stubs),
+    )
+
+
+def _candidates(
+    messages: tuple[Message, ...], settings: PruneSettings, plan: frozenset[str]
+) -> Iterator[tuple[Stub, ToolResult]]:
+    """Every result that could be a stub, with the stub's content: those before the protected tail, and the planned."""
+    old = len(messages) - settings.protect
+    for index, message in enumerate(messages):
+        for result in message.results:
+            if (index < old or plan) and _is_bulky(result, settings):
+                ref = result.ref
+                if index < old or f"{result.call_id}:{ref}" in plan:
+                    short = shorten(result, settings, ref)
+                    removed = _length(result) - _length(short)
+                    if removed > 0:
+                        yield Stub(index, result.call_id, ref, removed), short
+
+
+def _is_bulky(result: ToolResult, settings: PruneSettings) -> bool:
+    return _length(result) > settings.limit
+
+
+def _length(result: ToolResult) -> int:
+    return sum(len(part.text) if isinstance(part, Text) else _media_length(part) for part in result.content)
+
+
+def _media_length(part: Media | Opaque) -> int:
+    return len(part.data) if isinstance(part, Media) else 0
+
+
+def _replaced(messages: tuple[Message, ...], found: Sequence[tuple[Stub, ToolResult]]) -> tuple[Message, ...]:
+    short_ones: dict[int, list[tuple[Stub, ToolResult]]] = {}
+    for stub, short in found:
+        short_ones.setdefault(stub.message, []).append((stub, short))
+    changed = list(messages)
+    for index, pairs in short_ones.items():
+        by_key = {stub.key: short for stub, short in pairs}
+        changed[index] = messages[index].with_parts(_parts(messages[index], by_key))
+    return tuple(changed)
+
+
+def _parts(message: Message, by_key: dict[str, ToolResult]) -> Iterator[Part]:
+    for part in message.parts:
+        short = by_key.get(f"{part.call_id}:{part.ref}") if isinstance(part, ToolResult) else None
+        yield short or part
+
+
+def shorten(result: ToolResult, settings: PruneSettings, ref: str = "") -> ToolResult:
+    """The result as a stub: its text shortened, its images named, anything opaque as it was. Never longer."""
+    ref = ref or result.ref
+    texts = [part for part in result.content if isinstance(part, Text)]
+    whole = "\n".join(part.text for part in texts)
+    short = _shorten_text(whole, result.is_error, settings, ref)
+    content: list[Text | Media | Opaque] = []
+    for part in result.content:
+        if isinstance(part, Text):
+            if part is texts[0]:
+                content.append(replace(part, text=short) if short != whole or len(texts) > 1 else part)
+        elif isinstance(part, Media):
+            content.append(_name_media(part, ref))
+        else:
+            content.append(part)
+    return replace(result, content=tuple(content))
+
+
+def _shorten_text(text: str, is_error: bool, settings: PruneSettings, ref: str) -> str:
+    if len(text) <= settings.limit:
+        return text
+    first, last = head(text, settings.head), tail(text, settings.tail)
+    middle = text[len(first) : len(text) - len(last)]
+    errors = _error_lines(middle, settings.error_lines) if is_error else ""
+    marker = _marker(len(middle) - len(errors), ref, settings.recall_tool)
+    short = "\n".join(piece for piece in (first, marker, errors, last) if piece)
+    return short if len(short) < len(text) else text
+
+
+def _marker(removed: int, ref: str, recall_tool: str) -> str:
+    how = f'; {recall_tool}("{ref}") shows it whole' if recall_tool else ""
+    return f"[… {removed:,} characters left out here; original {ref}{how} …]"
+
+
+def _error_lines(text: str, room: int) -> str:
+    """The lines that tell what went wrong, as many whole ones as fit, in their order."""
+    kept: list[str] = []
+    for line in text.splitlines():
+        if _ERROR_LINE.search(line[:500]):
+            room -= len(line) + 1
+            if room < 0:
+                break
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def _name_media(part: Media, ref: str) -> Media | Text:
+    """An old image is named, not shown: its bytes weigh on every request."""
+    name = f"[{part.kind} {part.mime} of {len(part.data):,} base64 characters left out here; original {ref}]"
+    return Text(name) if len(part.data) > len(name) else part

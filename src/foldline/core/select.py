@@ -1,0 +1,234 @@
+"""Selection: a smaller history made of whole original messages, without any model.
+
+    messages, strategy ── select ──> Selected (messages, why each was kept, tokens before and after)
+
+Kept are system messages, messages with a keyword, tool results, and the last few, in their order. A message is never
+kept without the rest of its tool cycle, and what a promise protects (system, the newest user message) stays whatever
+the strategy says; the result names such overrides. Nothing is merged or rewritten.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from foldline.core.cycles import Pairing, pair
+from foldline.core.keywords import pattern
+from foldline.errors import MalformedInput
+from foldline.model import Grammar, Message, Notice, Origin, Text
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """What selection keeps. Saved as JSON or TOML; fields that are missing there get their defaults."""
+
+    keep_recent: int = 10
+    keep_keywords: tuple[str, ...] = (
+        "error",
+        "fix",
+        "bug",
+        "issue",
+        "problem",
+        "solution",
+        "important",
+        "note",
+        "warning",
+    )
+    keep_tool_results: bool = True
+    keep_system: bool = True
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False, indent=2)
+
+    def to_toml(self) -> str:
+        """Every TOML string and list of ours is also JSON, so the standard library can write it."""
+        return "".join(f"{name} = {json.dumps(value)}\n" for name, value in asdict(self).items())
+
+    @classmethod
+    def from_json(cls, text: str) -> Strategy:
+        try:
+            return cls.of(json.loads(text))
+        except ValueError as error:
+            raise MalformedInput(f"a strategy must be a JSON object: {error}") from None
+
+    @classmethod
+    def from_toml(cls, text: str) -> Strategy:
+        try:
+            return cls.of(tomllib.loads(text))
+        except tomllib.TOMLDecodeError as error:
+            raise MalformedInput(f"a strategy must be a TOML table: {error}") from None
+
+    @classmethod
+    def of(cls, value: Any) -> Strategy:
+        """A strategy from a mapping; unknown names and wrong types are errors, not guesses."""
+        if not isinstance(value, Mapping):
+            raise MalformedInput(f"a strategy is a table of settings, not {type(value).__name__}")
+        unknown = set(value) - {field.name for field in fields(cls)}
+        if unknown:
+            raise MalformedInput(f"a strategy has no setting {', '.join(map(repr, sorted(unknown)))}")
+        settings: dict[str, Any] = {
+            name: tuple(item) if isinstance(item, list) else item for name, item in value.items()
+        }
+        strategy = cls(**settings)
+        strategy._check()
+        return strategy
+
+    def _check(self) -> None:
+        if not isinstance(self.keep_recent, int) or isinstance(self.keep_recent, bool) or self.keep_recent < 0:
+            raise MalformedInput("keep_recent is a number of messages, 0 or more")
+        if not isinstance(self.keep_keywords, tuple) or not all(isinstance(word, str) for word in self.keep_keywords):
+            raise MalformedInput("keep_keywords is a list of words")
+        if not isinstance(self.keep_tool_results, bool) or not isinstance(self.keep_system, bool):
+            raise MalformedInput("keep_tool_results and keep_system are true or false")
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """What was kept, and the measure of it. `reasons[i]` says why messages[i] is there."""
+
+    messages: tuple[Message, ...]
+    indices: tuple[int, ...]
+    reasons: tuple[str, ...]
+    count_before: int
+    tokens_before: int
+    tokens_after: int
+    notices: tuple[Notice, ...] = ()
+
+    @property
+    def count_after(self) -> int:
+        return len(self.messages)
+
+    @property
+    def tokens_saved(self) -> int:
+        return self.tokens_before - self.tokens_after
+
+    def to_json(self) -> str:
+        """The figures and reasons; the messages themselves are written by their dialect."""
+        names = ("count_before", "count_after", "tokens_before", "tokens_after", "tokens_saved", "indices", "reasons")
+        notices = [asdict(notice) for notice in self.notices]
+        return json.dumps({**{name: getattr(self, name) for name in names}, "notices": notices})
+
+    @classmethod
+    def from_json(cls, text: str, messages: Sequence[Message]) -> Selected:
+        """The result again, over the list it was made from."""
+        saved = json.loads(text)
+        return cls(
+            messages=tuple(messages[index] for index in saved["indices"]),
+            indices=tuple(saved["indices"]),
+            reasons=tuple(saved["reasons"]),
+            count_before=saved["count_before"],
+            tokens_before=saved["tokens_before"],
+            tokens_after=saved["tokens_after"],
+            notices=tuple(Notice(**notice) for notice in saved["notices"]),
+        )
+
+
+def select(
+    messages: Sequence[Message],
+    strategy: Strategy,
+    grammar: Grammar,
+    size: Callable[[Message], int],
+    pairing: Pairing | None = None,
+) -> Selected:
+    """The messages the strategy keeps. `size` measures one message in tokens."""
+    pairing = pairing or pair(messages, grammar)
+    reasons = _wanted(messages, strategy)
+    notices = _protect(messages, reasons, strategy)
+    units = _units(messages, pairing)
+    _complete(reasons, units)
+    _separate(messages, reasons, units)
+    indices = tuple(sorted(reasons))
+    return Selected(
+        messages=tuple(messages[index] for index in indices),
+        indices=indices,
+        reasons=tuple(reasons[index] for index in indices),
+        count_before=len(messages),
+        tokens_before=sum(map(size, messages)),
+        tokens_after=sum(size(messages[index]) for index in indices),
+        notices=notices,
+    )
+
+
+def _wanted(messages: Sequence[Message], strategy: Strategy) -> dict[int, str]:
+    """What the strategy itself asks for."""
+    keywords = pattern(strategy.keep_keywords)
+    recent = len(messages) - strategy.keep_recent
+    reasons: dict[int, str] = {}
+    for index, message in enumerate(messages):
+        if index >= recent:
+            reasons[index] = "recent"
+        elif message.role == "system" and strategy.keep_system:
+            reasons[index] = "system"
+        elif message.results and strategy.keep_tool_results:
+            reasons[index] = "tool result"
+        elif keywords and (match := keywords.search(_said(message))):
+            reasons[index] = f"keyword {match.group()}"
+    return reasons
+
+
+def _said(message: Message) -> str:
+    """Its own text and its results': a keyword counts in either."""
+    return "\n".join((message.text, *(result.text for result in message.results)))
+
+
+def _protect(messages: Sequence[Message], reasons: dict[int, str], strategy: Strategy) -> tuple[Notice, ...]:
+    """System messages and the newest user message stay, whatever the strategy says."""
+    notices = []
+    system = [index for index, message in enumerate(messages) if message.role == "system" and index not in reasons]
+    if system:
+        reasons.update(dict.fromkeys(system, "system"))
+        notices.append(Notice("keep-system", f"{len(system)} system messages were kept: they always are"))
+    newest = next((index for index in range(len(messages) - 1, -1, -1) if is_users(messages[index])), None)
+    if newest is not None and newest not in reasons:
+        reasons[newest] = "newest user message"
+        text = f"the newest user message was kept, beyond the last {strategy.keep_recent}"
+        notices.append(Notice("keep-newest-user", text))
+    return tuple(notices)
+
+
+def is_users(message: Message) -> bool:
+    """The user's own words, not a tool's answer carried under the user's name."""
+    return message.role == "user" and message.origin is Origin.USER and any(type(p) is Text for p in message.parts)
+
+
+def _units(messages: Sequence[Message], pairing: Pairing) -> list[range]:
+    """The list as indivisible ranges: cycles, joined where they overlap, and every other message by itself."""
+    units: list[range] = []
+    cycles = {cycle.start: cycle.stop for cycle in pairing.cycles}
+    index = 0
+    while index < len(messages):
+        stop = index + 1
+        at = index
+        while at < stop:
+            stop = max(stop, cycles.get(at, 0))
+            at += 1
+        units.append(range(index, stop))
+        index = stop
+    return units
+
+
+def _complete(reasons: dict[int, str], units: Sequence[range]) -> None:
+    """Whoever is kept brings the rest of its cycle."""
+    for unit in units:
+        if len(unit) > 1 and any(index in reasons for index in unit):
+            for index in unit:
+                reasons.setdefault(index, "same tool cycle")
+
+
+def _separate(messages: Sequence[Message], reasons: dict[int, str], units: Sequence[range]) -> None:
+    """Two model steps that a user message stood between, and a first step, keep that message before them."""
+    last: Message | None = None
+    user: int | None = None
+    for unit in units:
+        if len(unit) == 1 and messages[unit.start].role == "user" and unit.start not in reasons:
+            user = unit.start
+        if unit.start not in reasons:
+            continue
+        before = last is None or (last.role == "assistant" and not last.results)
+        if messages[unit.start].role == "assistant" and before and user is not None:
+            reasons[user] = "opens the turn"
+        if messages[unit.start].role != "system":
+            last, user = messages[unit[-1]], None

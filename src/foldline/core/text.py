@@ -1,0 +1,47 @@
+"""Cutting text without hurting it: never inside a character, nor, where it can be helped, inside a grapheme."""
+
+from __future__ import annotations
+
+import unicodedata
+
+_JOINER = "\u200d"
+_MAX_STEPS = 16
+"""How far a cut moves to keep a grapheme whole. Longer clusters are attacks or art, and may be cut."""
+
+
+def head(text: str, length: int) -> str:
+    """At most the first `length` characters."""
+    end = min(max(length, 0), len(text))
+    for _ in range(_MAX_STEPS):
+        if not _inside(text, end):
+            break
+        end -= 1
+    return text[:end]
+
+
+def tail(text: str, length: int) -> str:
+    """At most the last `length` characters."""
+    start = max(len(text) - max(length, 0), 0)
+    for _ in range(_MAX_STEPS):
+        if not _inside(text, start):
+            break
+        start += 1
+    return text[start:]
+
+
+def _inside(text: str, at: int) -> bool:
+    """The position lies inside a grapheme: before a mark that joins what precedes it, or behind a joiner."""
+    if not 0 < at < len(text):
+        return False
+    return text[at - 1] == _JOINER or _extends(text[at]) or (text[at - 1] == "\r" and text[at] == "\n")
+
+
+def _extends(character: str) -> bool:
+    """A combining mark, a joiner, a variation selector, a skin tone."""
+    if character < "\u0300":
+        return False
+    return (
+        character == _JOINER
+        or unicodedata.category(character) in ("Mn", "Mc", "Me")
+        or "\U0001f3fb" <= character <= "\U0001f3ff"
+    )
