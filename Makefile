@@ -1,0 +1,48 @@
+# Two commands: `make demo` runs Foldline on an example session, `make test` proves it.
+# Both set up a .venv in this folder first, and install nothing outside it.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+EXAMPLE := examples/coding-session.anthropic.json
+
+.PHONY: demo test lint types layers unit speed nightly corpus bench clean
+
+demo: $(READY)
+	@$(BIN)/python examples/demo.py
+
+test: lint types layers unit speed
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+layers: $(READY)
+	$(BIN)/lint-imports
+
+unit: $(READY)
+	$(BIN)/python -m pytest -n 2 -m "not speed and not corpus"
+
+speed: $(READY)
+	$(BIN)/python -m pytest -m speed
+
+nightly: $(READY)
+	FOLDLINE_EXAMPLES=100000 $(BIN)/python -m pytest -n 2 tests/test_promises.py
+
+corpus: $(READY)
+	$(BIN)/python bench/corpus.py
+
+bench: $(READY)
+	$(BIN)/python bench/ground.py
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

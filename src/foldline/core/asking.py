@@ -1,0 +1,29 @@
+"""What the core says to a model and hears from it: Ask and Reply. Values only; who carries them is in callers/."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Stop: TypeAlias = Literal["end", "length", "tool", "refusal", "overflow", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request to a summariser: no tools, no thinking, no streaming."""
+
+    system: str
+    prompt: str
+    max_tokens: int = 4_096
+    who: Literal["cheap", "fallback"] = "cheap"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What it answered. `text` is its text alone; `stop` why it ended; tokens as the provider counted them."""
+
+    text: str
+    stop: Stop = "end"
+    model: str = ""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
