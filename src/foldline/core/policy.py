@@ -1,0 +1,92 @@
+"""When to do what: rest, prune, compact, or act in an emergency. Decides; does nothing.
+
+    tokens, budget, what happened before ── decide ──> Decision (action, target, reason)
+
+Pruning is tried above 70 % of the room, compaction above all of it, both strictly. After a compaction the next one
+waits for enough new tokens; if the room is exceeded before that, the last one kept too much, so the next is given a
+smaller target instead of the same one again. The cost of a broken prompt cache is reckoned, and stands in the receipt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from foldline.core.budget import Budget
+
+Action: TypeAlias = Literal["rest", "prune", "compact", "emergency"]
+
+MIN_NEW = 0.10
+"""Tokens that must have come since the last compaction before another of the same kind, as a share of the room."""
+MAX_IN_ROW = 2
+"""Compactions in a row without enough new tokens; after that the user is told."""
+TIGHTER = 0.5
+"""By how much the target shrinks with each compaction in a row."""
+CACHE_READ, CACHE_WRITE = 0.1, 1.25
+"""What providers charge for cached and for newly cached tokens, as shares of the plain price."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What was done before in this conversation: compactions in a row, and the size of the view after the last."""
+
+    in_row: int = 0
+    tokens_after: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """An action and its reason. `target` is the size the view should have afterwards, `storm` that it keeps happening."""
+
+    action: Action
+    reason: str
+    target: int = 0
+    in_row: int = 0
+    storm: bool = False
+
+
+def decide(tokens: int, budget: Budget, past: Past | None = None, *, bytes_: int = 0) -> Decision:
+    """What to do with a view of so many tokens and bytes."""
+    past = past or Past()
+    heavy = budget.max_bytes is not None and bytes_ > budget.max_bytes
+    if tokens > budget.at(budget.compact_at) or heavy:
+        return _compact(tokens, budget, past, heavy)
+    if tokens > budget.at(budget.prune_at):
+        return Decision("prune", f"{tokens:,} tokens are over {budget.prune_at:.0%} of {budget.room:,}", budget.room)
+    return Decision("rest", f"{tokens:,} tokens fit in {budget.room:,}", budget.room)
+
+
+def _compact(tokens: int, budget: Budget, past: Past, heavy: bool) -> Decision:
+    new = tokens - (past.tokens_after or 0)
+    again = past.tokens_after is not None and new < MIN_NEW * budget.room
+    in_row = past.in_row + 1 if again else 1
+    target = int(budget.at(budget.target) * TIGHTER ** (in_row - 1))
+    what = f"the request is over {budget.max_bytes:,} bytes" if heavy else f"{tokens:,} tokens are over {budget.room:,}"
+    if in_row > MAX_IN_ROW:
+        what += f"; this is compaction {in_row} in a row: the newest messages alone nearly fill the window"
+    return Decision("compact", what, target, in_row, in_row > MAX_IN_ROW)
+
+
+def emergency(limit: int, attempt: int, smallest_so_far: int) -> Decision:
+    """The provider said no. Go below its limit, and strictly below what was tried before, further each time."""
+    target = int(min(limit, smallest_so_far - 1) * (0.9 - 0.2 * min(attempt, 3)))
+    return Decision("emergency", f"the provider refused the prompt; its limit is {limit:,} tokens", max(target, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class CacheCost:
+    """What a rebase costs and saves under prompt caching, in plain input tokens."""
+
+    rewritten: int
+    saved_per_turn: int
+
+    @property
+    def turns_to_pay(self) -> float:
+        """Turns after which the change has paid for itself."""
+        return self.rewritten / self.saved_per_turn if self.saved_per_turn else float("inf")
+
+
+def cache_cost(before: int, after: int, shared_prefix: int) -> CacheCost:
+    """A view of `after` tokens replaces one of `before`, of which the first `shared_prefix` stay cached."""
+    fresh = max(after - shared_prefix, 0)
+    return CacheCost(round(fresh * (CACHE_WRITE - CACHE_READ)), round(max(before - after, 0) * CACHE_READ))
