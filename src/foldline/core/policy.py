@@ -36,7 +36,7 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """An action and its reason. `target` is the size the view should have afterwards, `storm` that it keeps happening."""
+    """An action and its reason. `target` is the size the view should have then, `storm` that it keeps happening."""
 
     action: Action
     reason: str
