@@ -13,7 +13,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
-from foldline.core.cycles import Pairing
+from foldline.core.cycles import Pairing, inside
 from foldline.model import Message
 
 MIN_KEEP = 4
@@ -24,11 +24,7 @@ Rule = Callable[[Sequence[Message], Pairing], set[int]]
 
 def outside_cycles(messages: Sequence[Message], pairing: Pairing) -> set[int]:
     """Never inside a tool cycle, however long it is or late its results are."""
-    allowed = set(range(len(messages) + 1))
-    for cycle in pairing.cycles:
-        if cycle.stop - cycle.start > 1:
-            allowed.difference_update(range(cycle.start + 1, cycle.stop))
-    return allowed
+    return set(range(len(messages) + 1)) - inside((cycle.start, cycle.stop) for cycle in pairing.cycles)
 
 
 def with_its_system(messages: Sequence[Message], _: Pairing) -> set[int]:
@@ -44,7 +40,8 @@ RULES: tuple[Rule, ...] = (outside_cycles, with_its_system)
 
 def legal(messages: Sequence[Message], pairing: Pairing, rules: Sequence[Rule] = RULES) -> set[int]:
     """The positions that every rule allows."""
-    return set.intersection(*(rule(messages, pairing) for rule in rules)) | {0}
+    everywhere = set(range(len(messages) + 1))
+    return everywhere.intersection(*(rule(messages, pairing) for rule in rules)) | {0}
 
 
 def choose(

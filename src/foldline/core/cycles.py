@@ -3,12 +3,13 @@
     messages ── pair ──> Pairing (cycles, orphans, duplicates)
 
 A cycle is a range of messages that no cut may enter. Results are matched to calls by id; where an id is used again,
-to the nearest call before them that still waits. Mending what does not pair is in repair.py; no token is counted here.
+to the nearest step before them that still waits, and there to its first such call. Mending what does not pair is in repair.py; no token is counted here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -53,6 +54,16 @@ def pair(messages: Sequence[Message], grammar: Grammar) -> Pairing:
     return Pairer(grammar).pair(tuple(messages))
 
 
+def inside(spans: Iterable[tuple[int, int]]) -> set[int]:
+    """The positions within any of these ranges, which begin one after the other and may overlap."""
+    found: set[int] = set()
+    done = 0
+    for start, stop in spans:
+        found.update(range(max(start + 1, done), stop))
+        done = max(done, stop)
+    return found
+
+
 class Pairer:
     """Pairs a list that grows: asked again with more messages, it looks only at the new ones."""
 
@@ -81,7 +92,7 @@ class _Builder:
         self.calls: list[list[Place]] = []
         self.answers: list[list[Place | None]] = []
         self.bounds: list[list[int]] = []
-        self.waiting: dict[str, list[tuple[int, int]]] = {}  # id → the calls that wait, as (cycle, nth call)
+        self.waiting: dict[str, list[tuple[int, deque[int]]]] = {}  # id → cycles that wait, each with its calls
         self.orphans: list[Place] = []
         self.duplicates: list[Place] = []
 
@@ -104,16 +115,24 @@ class _Builder:
         self.last_assistant = index
         self.changed.add(cycle)
         for nth, call in enumerate(message.calls):
-            self.waiting.setdefault(call.id, []).append((cycle, len(self.calls[cycle])))
+            self.wait(call.id, cycle)
             self.calls[cycle].append(Place(index, nth))
             self.answers[cycle].append(None)
+
+    def wait(self, call_id: str, cycle: int) -> None:
+        waiting = self.waiting.setdefault(call_id, [])
+        if not waiting or waiting[-1][0] != cycle:
+            waiting.append((cycle, deque()))
+        waiting[-1][1].append(len(self.calls[cycle]))
 
     def answer(self, index: int, message: Message) -> None:
         for nth, result in enumerate(message.results):
             place, waiting = Place(index, nth), self.waiting.get(result.call_id)
             if waiting:
-                cycle, call = waiting.pop()
-                self.answers[cycle][call] = place
+                cycle, calls = waiting[-1]
+                self.answers[cycle][calls.popleft()] = place
+                if not calls:
+                    waiting.pop()
                 self.bounds[cycle][2] = max(self.bounds[cycle][2], index + 1)
                 self.changed.add(cycle)
             else:

@@ -10,6 +10,9 @@ import re
 from collections.abc import Iterable
 
 _VOWELS = "aeiou"
+_LETTER = r"[^\W\d_]"
+_SMALL = r"[^\W\d_A-Z]"
+"""A letter that goes on with the part of an identifier before it: in errorCode, C is none."""
 
 
 def pattern(words: Iterable[str]) -> re.Pattern[str] | None:
@@ -22,19 +25,18 @@ def _choices(word: str) -> list[str]:
     if not (word.isascii() and word.isalpha()):
         return [f"(?i:{re.escape(word)})"]
     forms = sorted(inflections(word.lower()), key=len, reverse=True)
-    lower = "|".join(forms)
-    capital = "|".join(form.capitalize() for form in forms)
-    upper = "|".join(form.upper() for form in forms)
+    small = "|".join(forms)
+    large = "|".join([*(form.capitalize() for form in forms), word[0].upper() + word[1:]])
     return [
-        f"(?<![A-Za-z])(?:{lower})(?![a-z])",  # a word, or the first part of errorCode
-        f"(?:{capital})(?![a-z])",  # Error: and the last part of TypeError
-        f"(?<![A-Z])(?:{upper})(?![A-Za-z])",  # ERROR and IO_ERROR
+        f"(?<!{_LETTER})(?i:{small})(?!{_LETTER})",  # a word in any case: error, Errors, ERROR, IO_ERROR
+        f"(?<!{_LETTER})(?:{small})(?=[A-Z])",  # the first part of errorCode
+        f"(?:{large})(?!{_SMALL})",  # the last part of TypeError
     ]
 
 
 def inflections(word: str) -> set[str]:
     """The word as English bends it: plural, past, -ing. Regular forms only; an odd one more does no harm."""
-    stem = word[:-1] if word.endswith("e") else word
+    stem = word[:-1] if word.endswith("e") and len(word) > 1 else word
     forms = {word, stem + "ed", stem + "ing"}
     if word.endswith("y") and len(word) > 1 and word[-2] not in _VOWELS:
         return forms | {word[:-1] + "ies", word[:-1] + "ied"}

@@ -2,16 +2,19 @@
 
     messages, plan ── prune ──> Pruned (messages, plan, stubs, freed)
 
-A stub is a function of its original and the settings alone, and whatever is in the plan stays a stub for ever: so the
-same log gives the same bytes on every turn, and a provider's prompt cache holds. New stubs come in batches, and only
-when a batch frees something worth the lost cache. Whether to prune at all is the policy's decision.
+A stub is a function of its original and the settings alone, and whatever is in the plan stays a stub while the history
+grows: so the same log gives the same bytes on every turn, and a provider's prompt cache holds. New stubs come in
+batches, and only when a batch frees something worth the lost cache. The newest messages are never touched, whatever the
+plan says. Whether to prune at all is the policy's decision.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from foldline.core.text import head, tail
 from foldline.model import Media, Message, Opaque, Part, Text, ToolResult
@@ -19,6 +22,8 @@ from foldline.model import Media, Message, Opaque, Part, Text, ToolResult
 _ERROR_LINE = re.compile(
     r"\b(?:error|exception|fail(?:ed|ure|s)?|traceback|fatal|panic|denied|refused|cannot|undefined|not found)", re.I
 )
+LEAST_GAIN = 64
+"""Characters a stub must save at the least: its marker has about forty tokens, which so little text may not have had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +48,21 @@ class PruneSettings:
 
 @dataclass(frozen=True, slots=True)
 class Stub:
-    """One result that is shown shortened: where it stands, and the name of its original."""
+    """One result that is shown shortened: where it stands, and the name of its original.
+
+    `again` counts the results before it with the same call id and content: some providers use their ids over and over.
+    """
 
     message: int
     call_id: str
     ref: str
     removed: int
+    again: int = 0
 
     @property
     def key(self) -> str:
         """What the plan remembers: this result of this call."""
-        return f"{self.call_id}:{self.ref}"
+        return f"{self.call_id}:{self.ref}" + (f"#{self.again}" if self.again else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +81,13 @@ def prune(
     """Shortens what the plan names, and what has become old and bulky since, if that frees enough."""
     settings = settings or PruneSettings()
     known = tuple(messages)
-    found = [(stub, short) for stub, short in _candidates(known, settings, plan)]
-    fresh = sum(stub.removed for stub, _ in found if stub.key not in plan)
+    found = list(_candidates(known, settings))
+    fresh = sum(stub.removed for stub, _, _ in found if stub.key not in plan)
     if fresh < settings.worthwhile:
-        found = [(stub, short) for stub, short in found if stub.key in plan]
+        found = [candidate for candidate in found if candidate[0].key in plan]
     if not found:
         return Pruned(known, plan)
-    stubs = tuple(stub for stub, _ in found)
+    stubs = tuple(stub for stub, _, _ in found)
     return Pruned(
         _replaced(known, found),
         plan | {stub.key for stub in stubs},
@@ -87,24 +96,23 @@ def prune(
     )
 
 
-def _candidates(
-    messages: tuple[Message, ...], settings: PruneSettings, plan: frozenset[str]
-) -> Iterator[tuple[Stub, ToolResult]]:
-    """Every result that could be a stub, with the stub's content: those before the protected tail, and the planned."""
-    old = len(messages) - settings.protect
-    for index, message in enumerate(messages):
-        for result in message.results:
-            if (index < old or plan) and _is_bulky(result, settings):
+_Candidate: TypeAlias = tuple[Stub, int, ToolResult]
+"""A stub, its place among the results of its message, and what it shows."""
+
+
+def _candidates(messages: tuple[Message, ...], settings: PruneSettings) -> Iterator[_Candidate]:
+    """Every result before the protected tail that could be a stub."""
+    seen: Counter[tuple[str, str]] = Counter()
+    for index, message in enumerate(messages[: max(0, len(messages) - settings.protect)]):
+        for nth, result in enumerate(message.results):
+            if _length(result) > settings.limit:
                 ref = result.ref
-                if index < old or f"{result.call_id}:{ref}" in plan:
-                    short = shorten(result, settings, ref)
-                    removed = _length(result) - _length(short)
-                    if removed > 0:
-                        yield Stub(index, result.call_id, ref, removed), short
-
-
-def _is_bulky(result: ToolResult, settings: PruneSettings) -> bool:
-    return _length(result) > settings.limit
+                again = seen[result.call_id, ref]
+                seen[result.call_id, ref] += 1
+                short = shorten(result, settings, ref)
+                removed = _length(result) - _length(short)
+                if removed >= LEAST_GAIN:
+                    yield Stub(index, result.call_id, ref, removed, again), nth, short
 
 
 def _length(result: ToolResult) -> int:
@@ -115,38 +123,37 @@ def _media_length(part: Media | Opaque) -> int:
     return len(part.data) if isinstance(part, Media) else 0
 
 
-def _replaced(messages: tuple[Message, ...], found: Sequence[tuple[Stub, ToolResult]]) -> tuple[Message, ...]:
-    short_ones: dict[int, list[tuple[Stub, ToolResult]]] = {}
-    for stub, short in found:
-        short_ones.setdefault(stub.message, []).append((stub, short))
+def _replaced(messages: tuple[Message, ...], found: Sequence[_Candidate]) -> tuple[Message, ...]:
+    short_ones: dict[int, dict[int, ToolResult]] = {}
+    for stub, nth, short in found:
+        short_ones.setdefault(stub.message, {})[nth] = short
     changed = list(messages)
-    for index, pairs in short_ones.items():
-        by_key = {stub.key: short for stub, short in pairs}
-        changed[index] = messages[index].with_parts(_parts(messages[index], by_key))
+    for index, by_nth in short_ones.items():
+        changed[index] = messages[index].with_parts(_parts(messages[index], by_nth))
     return tuple(changed)
 
 
-def _parts(message: Message, by_key: dict[str, ToolResult]) -> Iterator[Part]:
+def _parts(message: Message, by_nth: Mapping[int, ToolResult]) -> Iterator[Part]:
+    nth = -1
     for part in message.parts:
-        short = by_key.get(f"{part.call_id}:{part.ref}") if isinstance(part, ToolResult) else None
-        yield short or part
+        nth += isinstance(part, ToolResult)
+        yield by_nth.get(nth, part) if isinstance(part, ToolResult) else part
 
 
 def shorten(result: ToolResult, settings: PruneSettings, ref: str = "") -> ToolResult:
     """The result as a stub: its text shortened, its images named, anything opaque as it was. Never longer."""
     ref = ref or result.ref
-    texts = [part for part in result.content if isinstance(part, Text)]
-    whole = "\n".join(part.text for part in texts)
+    whole = result.text
     short = _shorten_text(whole, result.is_error, settings, ref)
+    first = next((at for at, part in enumerate(result.content) if isinstance(part, Text)), None)
     content: list[Text | Media | Opaque] = []
-    for part in result.content:
-        if isinstance(part, Text):
-            if part is texts[0]:
-                content.append(replace(part, text=short) if short != whole or len(texts) > 1 else part)
-        elif isinstance(part, Media):
+    for at, part in enumerate(result.content):
+        if isinstance(part, Media):
             content.append(_name_media(part, ref))
-        else:
+        elif isinstance(part, Opaque) or short == whole:
             content.append(part)
+        elif at == first:
+            content.append(replace(part, text=short))
     return replace(result, content=tuple(content))
 
 

@@ -3,22 +3,24 @@
     messages, grammar ── repair ──> Repaired (messages, repairs)
 
 Only for views: the log keeps what came. A list that needs nothing is given back as it is. What a tool said without
-being asked is quoted and labelled as such; what a call never got is said to be missing; nothing is dropped but
-repetitions and emptiness, and everything is counted.
+being asked is quoted in a message of its own, labelled as such; what a call never got is said to be missing; nothing is
+dropped but repetitions, emptiness and thinking that led to nothing, and everything is counted.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
-from foldline.core.cycles import Pairing, Place, ToolCycle, pair
+from foldline.core.cycles import Pairing, Place, ToolCycle, inside, pair
 from foldline.model import Grammar, Message, Origin, Part, Text, Thinking, ToolCall, ToolResult
 
 NO_RESULT = "[no result of this call was recorded]"
 OPENING = "[the conversation begins here]"
 """Stands for the user's first message where a provider demands one and the history has none."""
+NOTHING_SAID = "[an empty message]"
 ORPHAN = "[a tool's answer, whose call ({id}) is not in this conversation:]\n{text}\n[end of the tool's answer]"
 
 
@@ -56,6 +58,7 @@ def _ids(
 ) -> tuple[Message, ...]:
     """Gives a call whose id is taken another one, and its result with it."""
     pairing = pairing or pair(messages, grammar)
+    names = _Names(messages)
     taken: set[str] = set()
     renamed: dict[tuple[type[Part], Place], str] = {}
     for cycle in pairing.cycles:
@@ -64,20 +67,26 @@ def _ids(
         for place, answer in zip(cycle.calls, cycle.answers, strict=True):
             call = messages[place.message].calls[place.nth]
             if call.id in taken:
-                name = _free_name(call.id, taken)
-                renamed[ToolCall, place] = name
+                renamed[ToolCall, place] = name = names.free(call.id)
                 if answer:
                     renamed[ToolResult, answer] = name
                 repairs.append(Repair("duplicate-id", place.message, call.id))
-            taken.add(renamed.get((ToolCall, place), call.id))
+            taken.add(call.id)
     return _renamed(messages, renamed) if renamed else messages
 
 
-def _free_name(name: str, taken: set[str]) -> str:
-    number = 2
-    while f"{name}_{number}" in taken:
-        number += 1
-    return f"{name}_{number}"
+class _Names:
+    """Gives out ids that nobody has: neither a call nor a result, wherever it stands."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self.taken = {call.id for message in messages for call in message.calls}
+        self.taken |= {result.call_id for message in messages for result in message.results}
+        self.numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(2))
+
+    def free(self, name: str) -> str:
+        found = next(free for number in self.numbers[name] if (free := f"{name}_{number}") not in self.taken)
+        self.taken.add(found)
+        return found
 
 
 def _renamed(messages: tuple[Message, ...], renamed: Mapping[tuple[type[Part], Place], str]) -> tuple[Message, ...]:
@@ -104,17 +113,16 @@ def _pairs(
 ) -> tuple[Message, ...]:
     """Every call gets its result in its place; every result without a call becomes a quotation."""
     pairing = pairing or pair(messages, grammar)
-    faults = {place.message for place in (*pairing.orphans, *pairing.duplicates)}
     wrong = [cycle for cycle in pairing.cycles if cycle.calls and not _in_place(messages, cycle, grammar)]
-    early = {index for index, message in enumerate(messages) if message.results and not _results_first(message)}
-    if not faults and not wrong and not early:
+    tidy = all(not message.results or _is_tidy(message, grammar) for message in messages)
+    if tidy and not wrong and not pairing.orphans and not pairing.duplicates:
         return messages
     return _Mender(messages, grammar, pairing, wrong, repairs).messages()
 
 
 def _in_place(messages: Sequence[Message], cycle: ToolCycle, grammar: Grammar) -> bool:
-    """All calls are answered, and where the grammar demands it, right behind the step."""
-    if None in cycle.answers:
+    """All calls are answered, not by the step itself, and where the grammar demands it right behind it."""
+    if any(answer is None or messages[answer.message].role == "assistant" for answer in cycle.answers):
         return False
     if not grammar.adjacent:
         return True
@@ -125,13 +133,17 @@ def _in_place(messages: Sequence[Message], cycle: ToolCycle, grammar: Grammar) -
     return all(messages[index].results for index in between) and all(type(part) is ToolResult for part in ahead)
 
 
-def _results_first(message: Message) -> bool:
+def _is_tidy(message: Message, grammar: Grammar) -> bool:
+    """Its results stand before everything else, or alone where nothing else may stand beside them."""
     kinds = [type(part) is ToolResult for part in message.parts]
-    return kinds == sorted(kinds, reverse=True)
+    return all(kinds) or (grammar.texts_beside_results and kinds == sorted(kinds, reverse=True))
 
 
 class _Mender:
-    """Walks the list once and writes it anew, with the results of the wrong cycles taken out and set in place."""
+    """Walks the list once and writes it anew, with the results of the wrong cycles taken out and set in place.
+
+    A quotation may not part a step from its answers: it waits until the cycle it stands in is over.
+    """
 
     def __init__(
         self,
@@ -142,24 +154,33 @@ class _Mender:
         repairs: list[Repair],
     ) -> None:
         self.old, self.grammar, self.repairs = messages, grammar, repairs
-        self.quoted = set(pairing.orphans)
-        self.dropped = set(pairing.duplicates)
+        self.orphans, self.duplicates = set(pairing.orphans), set(pairing.duplicates)
         self.moved = {answer for cycle in wrong for answer in cycle.answers if answer}
         self.after = {cycle.step_stop - 1: cycle for cycle in wrong}
+        self.inside = inside(
+            (cycle.start, cycle.step_stop if cycle.step_stop - 1 in self.after else cycle.stop)
+            for cycle in pairing.cycles
+        )
+        self.quotes: list[Part] = []
 
     def messages(self) -> tuple[Message, ...]:
         found: list[Message] = []
         for index, message in enumerate(self.old):
-            found.extend(self.mended(index, message))
+            mended = list(self.mended(index, message)) if message.results else [message]
+            if index not in self.inside:
+                found.extend(self.quotations())
+            found.extend(mended)
             if index in self.after:
                 found.extend(self.answers(self.after[index]))
-        return tuple(found)
+        return (*found, *self.quotations())
+
+    def quotations(self) -> Iterator[Message]:
+        if self.quotes:
+            yield Message("user", Origin.TOOL, tuple(self.quotes))
+            self.quotes = []
 
     def mended(self, index: int, message: Message) -> Iterator[Message]:
         """The message without what does not belong in it; not at all when nothing is left."""
-        if not message.results:
-            yield message
-            return
         results: list[Part] = []
         others: list[Part] = []
         nth = -1
@@ -168,30 +189,36 @@ class _Mender:
                 others.append(part)
                 continue
             nth += 1
-            place = Place(index, nth)
-            if place in self.quoted:
-                others.append(_quotation(part))
-                self.repairs.append(Repair("orphan-result", index, part.call_id))
-            elif place in self.dropped:
-                self.repairs.append(Repair("duplicate-result", index, part.call_id))
-            elif place not in self.moved:
+            if self.stays(Place(index, nth), part):
                 results.append(part)
         yield from self.split(index, message, results, others)
 
+    def stays(self, place: Place, result: ToolResult) -> bool:
+        if place in self.orphans:
+            self.quotes.append(Text(ORPHAN.format(id=result.call_id, text=result.text)))
+            self.repairs.append(Repair("orphan-result", place.message, result.call_id))
+        elif place in self.duplicates:
+            self.repairs.append(Repair("duplicate-result", place.message, result.call_id))
+        else:
+            return place not in self.moved
+        return False
+
     def split(self, index: int, message: Message, results: list[Part], others: list[Part]) -> Iterator[Message]:
         """Results first, then the rest: in one message where the grammar allows it."""
-        if (*results, *others) == message.parts:
+        if (*results, *others) == message.parts and _is_tidy(message, self.grammar):
             yield message
             return
-        if len(results) + len(others) == len(message.parts) and others and results:
-            self.repairs.append(Repair("text-before-result", index))
+        if results and others and len(results) + len(others) == len(message.parts):
+            self.repairs.append(Repair("text-beside-result", index))
         if results and (self.grammar.texts_beside_results or not others):
             yield message.with_parts((*results, *others))
-        else:
-            if results:
-                yield message.with_parts(results)
-            if others:
-                yield replace(message.with_parts(others), role="user", form="", extra={}, rows=())
+            return
+        if results:
+            yield message.with_parts(results)
+        if others and (results or message.role == "tool"):
+            yield Message("user", message.origin, tuple(others))
+        elif others:
+            yield message.with_parts(others)
 
     def answers(self, cycle: ToolCycle) -> Iterator[Message]:
         """The results of a cycle that was wrong, in the order of its calls, behind its step."""
@@ -210,23 +237,29 @@ class _Mender:
             yield Message(self.grammar.results_role, Origin.TOOL, tuple(group))
 
 
-def _quotation(result: ToolResult) -> Text:
-    return Text(ORPHAN.format(id=result.call_id, text=result.text))
-
-
 def _emptiness(
     messages: tuple[Message, ...], grammar: Grammar, _: Pairing | None, repairs: list[Repair]
 ) -> tuple[Message, ...]:
-    """Takes away empty texts where they are refused, and steps that are nothing but thinking."""
-    found = []
+    """Takes away empty texts where they are refused, and thinking that leads to nothing."""
+    if not grammar.empty_text:
+        messages = _without_empty(messages, repairs)
+    return _without_dangling(messages, grammar, repairs)
+
+
+def _without_empty(messages: tuple[Message, ...], repairs: list[Repair]) -> tuple[Message, ...]:
+    """Empty texts go; so do messages that were nothing else, but the user's stay, for they part two model steps."""
+    found: list[Message] = []
     for index, message in enumerate(messages):
-        parts = message.parts if grammar.empty_text else tuple(part for part in message.parts if not _is_empty(part))
-        if len(parts) != len(message.parts):
-            repairs.append(Repair("empty-text", index))
-            message = message.with_parts(parts)
-        if parts or (not message.parts and grammar.empty_text):
+        parts = tuple(part for part in message.parts if not _is_empty(part))
+        if parts and len(parts) == len(message.parts):
             found.append(message)
-    return _without_dangling(tuple(found), grammar, repairs)
+            continue
+        repairs.append(Repair("empty-text" if parts else "empty-message", index))
+        if parts:
+            found.append(message.with_parts(parts))
+        elif message.role == "user":
+            found.append(Message("user", Origin.PROGRAM, (Text(NOTHING_SAID),)))
+    return tuple(found) if found != list(messages) else messages
 
 
 def _is_empty(part: Part) -> bool:
@@ -234,25 +267,36 @@ def _is_empty(part: Part) -> bool:
 
 
 def _without_dangling(messages: tuple[Message, ...], grammar: Grammar, repairs: list[Repair]) -> tuple[Message, ...]:
-    """A provider refuses thinking that leads to nothing."""
-    gone: set[int] = set()
+    """A provider refuses thinking at the end of a step: it leads to nothing."""
+    cut: dict[int, int] = {}  # message → how many of its parts stay
     for cycle in pair(messages, grammar).cycles:
-        step = range(cycle.start, cycle.step_stop)
-        kinds = {type(part) for index in step for part in messages[index].parts}
-        if kinds == {Thinking}:
-            gone.update(step)
-            repairs.append(Repair("dangling-thinking", cycle.start))
-    return tuple(message for index, message in enumerate(messages) if index not in gone) if gone else messages
+        for index in reversed(range(cycle.start, cycle.step_stop)):
+            parts = messages[index].parts
+            stays = len(parts)
+            while stays and type(parts[stays - 1]) is Thinking:
+                stays -= 1
+            if stays < len(parts):
+                cut[index] = stays
+            if stays:
+                break
+    repairs.extend(Repair("dangling-thinking", index) for index in sorted(cut))
+    shortened = (
+        (message.with_parts(message.parts[: cut[index]]) if index in cut else message, cut.get(index))
+        for index, message in enumerate(messages)
+    )
+    return tuple(message for message, stays in shortened if stays != 0) if cut else messages
 
 
 def _opening(
     messages: tuple[Message, ...], grammar: Grammar, _: Pairing | None, repairs: list[Repair]
 ) -> tuple[Message, ...]:
-    if not grammar.user_first:
-        return messages
+    """Where the user must speak first, and where mending has left nothing, the program says that it begins here."""
     first = next((index for index, message in enumerate(messages) if message.role != "system"), None)
-    if first is None or messages[first].role == "user":
+    if first is None and not repairs:
         return messages
-    repairs.append(Repair("no-user-first", first))
+    if first is not None and (messages[first].role == "user" or not grammar.user_first):
+        return messages
+    at = len(messages) if first is None else first
+    repairs.append(Repair("no-user-first", at))
     opening = Message("user", Origin.PROGRAM, (Text(OPENING),))
-    return (*messages[:first], opening, *messages[first:])
+    return (*messages[:at], opening, *messages[at:])

@@ -1,0 +1,104 @@
+"""How much a prompt may use: window less reserve, and the marks at which something is done.
+
+Values only. Which model has which window is in `foldline.models`; what to do at a mark is in `policy`.
+
+    |<------------------------------ window ------------------------------>|
+    |<-------------------- room ------------------------->|<--- reserve -->|
+    |         target     prune_at    compact_at  emergency|     the reply  |
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from foldline.model import Notice
+
+RESERVE_SHARE = 8
+"""Unless told, an eighth of the window is kept for the reply …"""
+
+RESERVE_MOST = 16_384
+"""… but no more than this: longer replies are rare, and whoever asks for one says so in the request."""
+
+OUTPUT_SHARE = 2
+"""A request's own output limit may take at most half of the window: larger limits are wishes, not needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """What is known of a model. Prices are dollars for a million tokens; None: not known."""
+
+    name: str
+    window: int
+    max_output: int | None = None
+    input_price: float | None = None
+    output_price: float | None = None
+    cache_read_price: float | None = None
+    cache_write_price: float | None = None
+    source: str = ""
+    notices: tuple[Notice, ...] = ()
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Tokens of the window, tokens kept for the reply, and the marks between, as shares of the room.
+
+    `max_bytes` is the largest request the provider takes, whatever its tokens: pictures are few tokens and many bytes.
+    """
+
+    window: int
+    reserve: int | None = None
+    max_bytes: int | None = None
+    prune_at: float = 0.70
+    compact_at: float = 0.85
+    emergency_at: float = 0.97
+    target: float = 0.50
+    notices: tuple[Notice, ...] = field(default=(), compare=False)
+    room: int = field(init=False)
+    """What a prompt may use: window less reserve."""
+
+    def __post_init__(self) -> None:
+        _positive("window", self.window)
+        if self.max_bytes is not None:
+            _positive("max_bytes", self.max_bytes)
+        reserve = _default_reserve(self.window) if self.reserve is None else self.reserve
+        if reserve < 0:
+            raise ValueError(f"reserve is {reserve}; give the tokens to keep for the reply, 0 or more")
+        if reserve >= self.window:
+            raise ValueError(f"reserve ({reserve:,}) leaves no room in a window of {self.window:,}; make it smaller")
+        self._check_marks()
+        object.__setattr__(self, "reserve", reserve)
+        object.__setattr__(self, "room", self.window - reserve)
+
+    def _check_marks(self) -> None:
+        if not 0 < self.target <= self.prune_at <= self.compact_at <= self.emergency_at <= 1:
+            marks = (self.target, self.prune_at, self.compact_at, self.emergency_at)
+            raise ValueError(
+                "the marks must rise from above 0 to 1: target ≤ prune_at ≤ compact_at ≤ emergency_at; "
+                f"they are {', '.join(map(str, marks))}"
+            )
+
+    @classmethod
+    def of(cls, info: ModelInfo, *, reserve: int | None = None, max_bytes: int | None = None) -> Self:
+        """The budget of a model. The reserve is never more than the model can write."""
+        if reserve is None:
+            reserve = min(_default_reserve(info.window), info.max_output or info.window)
+        return cls(info.window, reserve, max_bytes, notices=info.notices)
+
+    def at(self, share: float) -> int:
+        """A mark in tokens."""
+        return int(self.room * share)
+
+    def reserving(self, max_output: int | None) -> Self:
+        """The same budget with room for a request's own output limit, where that is more than the reserve."""
+        wanted = min(max_output or 0, self.window // OUTPUT_SHARE)
+        return replace(self, reserve=wanted) if wanted > self.window - self.room else self
+
+
+def _default_reserve(window: int) -> int:
+    return min(window // RESERVE_SHARE, RESERVE_MOST)
+
+
+def _positive(name: str, value: int) -> None:
+    if value <= 0:
+        raise ValueError(f"{name} is {value}; it must be 1 or more")

@@ -1,0 +1,140 @@
+"""Facts: what must survive a fold, lifted out of the messages word for word.
+
+    messages, pairing ── facts_of ──> Facts ── then ──> the facts of everything so far
+
+Each fact names the message it stands in. What the user said, ruled, decided or consented to comes from the user's own
+words alone: never from a tool, a reminder or a model. Nothing here is generated, ranked by a model, or shown: how much
+of it a checkpoint has room for is decided where it is rendered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from foldline.core.cycles import Pairing
+from foldline.core.errors_seen import troubles
+from foldline.core.plans import latest_tasks
+from foldline.core.sentences import asks, bears_rule, consents, sentences, turns
+from foldline.core.usertext import own_words
+from foldline.model import Message, Origin
+
+Kind: TypeAlias = Literal["user", "rule", "decision", "done", "open", "error", "approval", "immediate", "doing"]
+_REPLACED: frozenset[Kind] = frozenset({"done", "open", "approval", "immediate", "doing"})
+"""Kinds of which only the newest state counts."""
+SHORT_ANSWER = 400
+"""Characters up to which an answer to a question is a decision by itself."""
+
+
+class Fact(NamedTuple):
+    """Words from one message. `source` is that message's identity, `at` its number in the whole history.
+
+    `about` holds the words of another message that it answers: the question before a decision, the cure of an error.
+    """
+
+    kind: Kind
+    text: str
+    source: str
+    at: int
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All facts, in the order of their messages."""
+
+    facts: tuple[Fact, ...] = ()
+
+    def of(self, *kinds: Kind) -> tuple[Fact, ...]:
+        return tuple(fact for fact in self.facts if fact.kind in kinds)
+
+    def first(self, kind: Kind) -> Fact | None:
+        return next(iter(self.of(kind)), None)
+
+    def then(self, later: Facts) -> Facts:
+        """These facts, and those of what came after: states are replaced, words and errors add up."""
+        renewed = {fact.kind for fact in later.facts} & _REPLACED
+        if later.first("immediate"):
+            renewed |= {"doing", "approval"}
+        kept = tuple(fact for fact in self.facts if fact.kind not in renewed)
+        return Facts(tuple(dict.fromkeys(kept + later.facts)))
+
+    def to_dict(self) -> list[list[Any]]:
+        return [list(fact) for fact in self.facts]
+
+    @classmethod
+    def from_dict(cls, saved: Iterable[Sequence[Any]]) -> Facts:
+        return cls(tuple(Fact(*fact) for fact in saved))
+
+
+def facts_of(messages: Sequence[Message], pairing: Pairing, *, first: int = 0) -> Facts:
+    """The facts of a span whose first message is number `first` of the history."""
+    found = [
+        *_words(messages, first),
+        *_tasks(messages, pairing, first),
+        *_troubles(messages, pairing, first),
+        *_now(messages, first),
+    ]
+    return Facts(tuple(sorted(found, key=lambda fact: fact.at)))
+
+
+def _words(messages: Sequence[Message], first: int) -> Iterator[Fact]:
+    """Every user message, and in it the rules and decisions."""
+    asked = ""
+    for index, message in enumerate(messages):
+        if message.role == "assistant":
+            asked = asks(message.text) if message.text else asked
+        words = own_words(message)
+        if not words:
+            continue
+        source, at = message.identity, first + index
+        yield Fact("user", words, source, at)
+        if asked and (consents(words) or len(words) <= SHORT_ANSWER):
+            yield Fact("decision", words, source, at, about=asked)
+        asked = ""
+        for sentence in sentences(words):
+            if not sentence.pasted and bears_rule(sentence.text):
+                yield Fact("rule", sentence.text, source, at)
+            elif not sentence.pasted and turns(sentence.text):
+                yield Fact("decision", sentence.text, source, at)
+
+
+def _tasks(messages: Sequence[Message], pairing: Pairing, first: int) -> Iterator[Fact]:
+    for task in latest_tasks(messages, pairing):
+        kind: Kind = "done" if task.status == "completed" else "open"
+        about = "" if task.status in ("pending", "completed") else task.status
+        yield Fact(kind, task.text, messages[task.message].identity, first + task.message, about=about)
+
+
+def _troubles(messages: Sequence[Message], pairing: Pairing, first: int) -> Iterator[Fact]:
+    for trouble in troubles(messages, pairing):
+        identity = messages[trouble.message].identity
+        yield Fact("error", trouble.text, identity, first + trouble.message, about=trouble.cure)
+
+
+def _now(messages: Sequence[Message], first: int) -> Iterator[Fact]:
+    """What the user asked last, what the assistant was doing since, and what it waits for."""
+    newest = next((index for index in range(len(messages) - 1, -1, -1) if own_words(messages[index])), -1)
+    if newest >= 0:
+        yield Fact("immediate", own_words(messages[newest]), messages[newest].identity, first + newest)
+    said = next(
+        (index for index in range(len(messages) - 1, newest, -1) if _speaks(messages[index])),
+        None,
+    )
+    if said is not None:
+        source, text = messages[said].identity, messages[said].text.strip()
+        question = asks(text)
+        yield Fact("approval" if question else "doing", question or text, source, first + said)
+
+
+def _speaks(message: Message) -> bool:
+    return message.role == "assistant" and message.origin is Origin.ASSISTANT and bool(message.text.strip())
+
+
+def counts(facts: Facts) -> Mapping[str, int]:
+    """How many facts of each kind."""
+    found: dict[str, int] = {}
+    for fact in facts.facts:
+        found[fact.kind] = found.get(fact.kind, 0) + 1
+    return found

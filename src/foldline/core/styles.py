@@ -1,0 +1,103 @@
+"""The styles of summary: which sections each has, in which order, and by which names a model may call them.
+
+Values only. The requests for them are files in prompts/, the parsing is in summary.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+
+class Heading(NamedTuple):
+    """A section: its key, the heading it is asked for and rendered with, other names it goes by, and its form."""
+
+    key: str
+    title: str
+    aliases: tuple[str, ...] = ()
+    form: Literal["prose", "list", "steps"] = "list"
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """An ordered set of sections. `always` are rendered even when empty; `least` must be found in a usable reply."""
+
+    name: str
+    headings: tuple[Heading, ...]
+    always: frozenset[str] = frozenset()
+    least: int = 2
+
+    def heading(self, key: str) -> Heading | None:
+        return next((heading for heading in self.headings if heading.key == key), None)
+
+
+IMMEDIATE = Heading("immediate", "Immediate Task", ("immediate next task", "continue"), "prose")
+
+_NINE = (
+    Heading("request", "Primary Request and Intent", ("primary request", "request", "user request", "intent"), "prose"),
+    Heading("concepts", "Key Technical Concepts", ("technical concepts", "concepts")),
+    Heading("files", "Files and Code Sections", ("files", "code sections", "files and code")),
+    Heading("errors", "Errors and Fixes", ("errors", "errors and solutions", "fixes")),
+    Heading("solving", "Problem Solving", ("problems solved", "troubleshooting"), "prose"),
+    Heading("messages", "All User Messages", ("user messages", "messages")),
+    Heading("pending", "Pending Tasks", ("pending", "open tasks", "todo", "remaining tasks")),
+    Heading("current", "Current Work", ("current state", "work in progress"), "prose"),
+)
+_NEXT = Heading("next", "Optional Next Step", ("next step", "next steps", "suggested next step"), "prose")
+_GOING_ON = Heading(
+    "next", "Context for Continuing Work", ("context for continuing", "next step", "next steps"), "prose"
+)
+
+FULL = Style("full", (*_NINE, _NEXT, IMMEDIATE))
+FROM = Style("from", (*_NINE, _NEXT, IMMEDIATE))
+UP_TO = Style("up-to", (*_NINE, _GOING_ON, IMMEDIATE))
+
+CHECKPOINT = Style(
+    "checkpoint",
+    (
+        Heading("goal", "Goal", ("goals", "objective", "user goal", "task"), "prose"),
+        Heading("constraints", "Constraints & Preferences", ("constraints", "preferences", "rules", "requirements")),
+        Heading("progress", "Progress", ("status",), "prose"),
+        Heading("done", "Done", ("completed", "finished")),
+        Heading("active", "In Progress", ("doing", "ongoing", "active", "currently in progress")),
+        Heading("blocked", "Blocked", ("blockers", "blocking issues")),
+        Heading("decisions", "Key Decisions", ("decisions", "design decisions")),
+        Heading("next", "Next Steps", ("next step", "next", "upcoming steps"), "steps"),
+        Heading("context", "Critical Context", ("context", "important context", "key context", "additional context")),
+        IMMEDIATE,
+    ),
+)
+
+REPORT = Style(
+    "report",
+    (
+        Heading("intent", "User Intent", ("intent", "goal", "user goal", "user's intent"), "prose"),
+        Heading("decisions", "Key Decisions", ("decisions", "important decisions")),
+        Heading("changes", "Code Changes", ("changes", "changes made", "files changed")),
+        Heading("errors", "Errors and Solutions", ("errors", "errors and fixes", "error messages", "solutions")),
+        Heading("debugging", "Debugging Steps", ("debugging", "debugging information", "investigation"), "steps"),
+        Heading("warnings", "Warnings and Notes", ("warnings", "notes", "important notes")),
+        Heading("state", "Current State", ("state", "status", "current status"), "prose"),
+        Heading("next", "Next Steps", ("next step", "next"), "steps"),
+        IMMEDIATE,
+    ),
+    always=frozenset({"intent", "state"}),
+)
+
+BRIEF = Style(
+    "brief",
+    (
+        Heading("decisions", "Key Decisions", ("decisions",)),
+        Heading(
+            "facts", "Facts and Context", ("facts", "context", "important facts", "important context", "key facts")
+        ),
+        Heading("references", "Files and Code References", ("file paths", "files", "code references", "references")),
+        Heading("outcomes", "Tool Outcomes", ("tool results", "outcomes", "results", "tool calls")),
+        Heading("commitments", "Commitments and Action Items", ("commitments", "action items", "todo", "next steps")),
+        IMMEDIATE,
+    ),
+    least=1,
+)
+
+STYLES: Mapping[str, Style] = {style.name: style for style in (FULL, FROM, UP_TO, CHECKPOINT, REPORT, BRIEF)}
