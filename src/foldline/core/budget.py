@@ -87,7 +87,7 @@ class Budget:
 
     def at(self, share: float) -> int:
         """A mark in tokens."""
-        return int(self.room * share)
+        return round(self.room * share)
 
     def reserving(self, max_output: int | None) -> Self:
         """The same budget with room for a request's own output limit, where that is more than the reserve."""

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
-from foldline.core.cycles import Pairing, inside
+from foldline.core.cycles import Pairing, begins_with_thinking, inside, open_loop
 from foldline.model import Message
 
 MIN_KEEP = 4
@@ -35,7 +35,21 @@ def with_its_system(messages: Sequence[Message], _: Pairing) -> set[int]:
     return set(range(leading, len(messages) + 1)) | {0}
 
 
-RULES: tuple[Rule, ...] = (outside_cycles, with_its_system)
+def before_thinking(messages: Sequence[Message], pairing: Pairing) -> set[int]:
+    """In a turn that began with thinking and goes on, only before a step that begins with thinking too.
+
+    A provider that thinks wants to see it at the beginning of the turn whose tools are being answered.
+    """
+    allowed = set(range(len(messages) + 1))
+    loop = open_loop(pairing)
+    if loop and begins_with_thinking(messages, loop[0]):
+        for before, cycle in pairwise(loop):
+            if not begins_with_thinking(messages, cycle):
+                allowed.difference_update(range(before.stop, cycle.start + 1))
+    return allowed
+
+
+RULES: tuple[Rule, ...] = (outside_cycles, with_its_system, before_thinking)
 
 
 def legal(messages: Sequence[Message], pairing: Pairing, rules: Sequence[Rule] = RULES) -> set[int]:

@@ -3,7 +3,8 @@
     messages ── pair ──> Pairing (cycles, orphans, duplicates)
 
 A cycle is a range of messages that no cut may enter. Results are matched to calls by id; where an id is used again,
-to the nearest step before them that still waits, and there to its first such call. Mending what does not pair is in repair.py; no token is counted here.
+to the nearest step before them that still waits, and there to its first such call. Mending what does not pair is in
+repair.py; no token is counted here.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import NamedTuple
 
-from foldline.model import Grammar, Message
+from foldline.model import Grammar, Message, Thinking
 
 
 class Place(NamedTuple):
@@ -52,6 +54,17 @@ class Pairing:
 def pair(messages: Sequence[Message], grammar: Grammar) -> Pairing:
     """Matches every result with its call, in one pass."""
     return Pairer(grammar).pair(tuple(messages))
+
+
+def open_loop(pairing: Pairing) -> tuple[ToolCycle, ...]:
+    """The last steps that all call tools: the turn the model has not finished. None when its last step calls none."""
+    loop = tuple(takewhile(lambda cycle: cycle.calls, reversed(pairing.cycles)))
+    return loop[::-1]
+
+
+def begins_with_thinking(messages: Sequence[Message], cycle: ToolCycle) -> bool:
+    parts = messages[cycle.start].parts
+    return bool(parts) and type(parts[0]) is Thinking
 
 
 def inside(spans: Iterable[tuple[int, int]]) -> set[int]:

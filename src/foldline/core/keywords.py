@@ -7,7 +7,7 @@ not `prefix`. Words of scripts without spaces, and words with signs in them, are
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _VOWELS = "aeiou"
 _LETTER = r"[^\W\d_]"
@@ -17,21 +17,26 @@ _SMALL = r"[^\W\d_A-Z]"
 
 def pattern(words: Iterable[str]) -> re.Pattern[str] | None:
     """One linear-time pattern for all the words; None when there are none."""
-    choices = [choice for word in words if word.strip() for choice in _choices(word.strip())]
+    wanted = [word.strip() for word in words if word.strip()]
+    plain = [word for word in wanted if word.isascii() and word.isalpha()]
+    choices = [f"(?i:{re.escape(word)})" for word in wanted if word not in plain]
+    choices += [_whole(plain)] if plain else []
     return re.compile("|".join(choices)) if choices else None
 
 
-def _choices(word: str) -> list[str]:
-    if not (word.isascii() and word.isalpha()):
-        return [f"(?i:{re.escape(word)})"]
-    forms = sorted(inflections(word.lower()), key=len, reverse=True)
+def _whole(words: Sequence[str]) -> str:
+    forms = sorted({form for word in words for form in inflections(word.lower())}, key=len, reverse=True)
+    first = "".join(sorted({form[0] for form in forms}))
     small = "|".join(forms)
-    large = "|".join([*(form.capitalize() for form in forms), word[0].upper() + word[1:]])
-    return [
+    large = "|".join([*(form.capitalize() for form in forms), *(word[0].upper() + word[1:] for word in words)])
+    choices = (
         f"(?<!{_LETTER})(?i:{small})(?!{_LETTER})",  # a word in any case: error, Errors, ERROR, IO_ERROR
         f"(?<!{_LETTER})(?:{small})(?=[A-Z])",  # the first part of errorCode
         f"(?:{large})(?!{_SMALL})",  # the last part of TypeError
-    ]
+    )
+    return (
+        f"(?=[{first}{first.upper()}])(?:{'|'.join(choices)})"  # one look at the first letter spares most of the work
+    )
 
 
 def inflections(word: str) -> set[str]:

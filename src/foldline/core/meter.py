@@ -28,6 +28,9 @@ about this prompt (a truncated one, a sum over several calls)."""
 HIDDEN = 1_000
 """Tokens a provider may add unseen (its own preamble for tools, safety text) before a report counts as implausible."""
 
+HEADLESS = 60_000
+"""The same where only messages were given: the system prompt and the tools of a large agent are reported with them."""
+
 RATIO_INERTIA = 1_000
 """The ratio so far weighs as much as so many tokens: a greeting does not move it, a real prompt does."""
 
@@ -40,7 +43,7 @@ PRIOR_SPREAD = 0.30
 LEARNT_SPREAD = 0.25
 """How far one kind of text (logs, CJK) may lie from the ratio of the whole conversation."""
 
-ANCHOR_SPREAD = 0.005
+ANCHOR_SPREAD = 0.01
 """How far the same prompt may differ between two reports: reminders, dates, cache marks."""
 
 ANCHOR_LOSS = 0.25
@@ -115,6 +118,14 @@ class _Track:
         messages = self.sums[self.anchor.shared]
         return messages.plus(self.head_size) if _same_head(self.anchor.head, self.head) else messages
 
+    @property
+    def report(self) -> _Anchor | None:
+        """The report, while enough of what it was about is still there."""
+        anchor = self.anchor
+        if anchor is None or anchor.then.minus(self.kept).raw > ANCHOR_LOSS * anchor.then.raw:
+            return None
+        return anchor
+
 
 class Meter:
     """Counts with one counter for one model. Keep one for each model and endpoint; it is not for several threads."""
@@ -148,11 +159,9 @@ class Meter:
     def count(self, conversation: Conversation) -> Tally:
         """The size of a conversation. Asked again after a message was added, only that message is counted."""
         track = self._follow(conversation)
-        now, anchor = track.whole, track.anchor
-        kept = track.kept
-        if anchor is None or anchor.then.minus(kept).raw > ANCHOR_LOSS * anchor.then.raw:
-            return self._tally(now, 0, NOTHING, NOTHING)
-        return self._tally(now, anchor.reported, kept, anchor.then.minus(kept))
+        if (report := track.report) is None:
+            return self._tally(track.whole, 0, NOTHING, NOTHING)
+        return self._tally(track.whole, report.reported, track.kept, report.then.minus(track.kept))
 
     def learn(self, conversation: Conversation, usage: Usage) -> Lesson:
         """Take in what the provider reported for exactly this conversation as a prompt."""
@@ -162,11 +171,10 @@ class Meter:
             )
         track = self._follow(conversation)
         size = track.whole
-        if not self._plausible(size, usage.input):
+        if not self._plausible(size, usage.input, HIDDEN if track.head.system or track.head.tools else HEADLESS):
             told = f"{usage.input:,} tokens reported for a prompt counted as {size.raw:,}"
             return self._nothing("usage-implausible", f"{told} cannot be about this prompt: nothing was learned")
-        if size.media + size.thinking <= UNSURE_SHARE * size.text:
-            self._adjust(size, usage.input)
+        self._adjust(size, usage.input, track.report)
         anchor = _Anchor(usage.input, track.head, size, len(track.messages))
         self._recent[0] = replace(track, anchor=anchor)
         self._learnt = [self._recent[0], *self._not_within(track)][:TRACKS]
@@ -179,12 +187,17 @@ class Meter:
     def _nothing(self, code: str, text: str) -> Lesson:
         return Lesson(self.ratio, False, (Notice(code, text),))
 
-    def _plausible(self, size: Size, reported: int) -> bool:
+    def _plausible(self, size: Size, reported: int, hidden: int) -> bool:
         least = RATIO_LEAST * self.prior * (size.text - size.thinking) - HIDDEN
-        most = RATIO_MOST * self.prior * size.text + size.media + size.error + HIDDEN
+        most = RATIO_MOST * self.prior * size.text + size.media + size.error + hidden
         return reported > 0 and least <= reported <= most
 
-    def _adjust(self, size: Size, reported: int) -> None:
+    def _adjust(self, size: Size, reported: int, before: _Anchor | None) -> None:
+        """Move the ratio by what came since the last report, or by the whole prompt when this is the first."""
+        if before is not None:
+            size, reported = size.minus(before.then), reported - before.reported
+        if size.media + size.thinking > UNSURE_SHARE * size.text or not self._plausible(size, reported, 0):
+            return
         ratio = (RATIO_INERTIA * self.ratio + reported - size.media) / (RATIO_INERTIA + size.text)
         self.ratio = min(max(ratio, RATIO_LEAST * self.prior), RATIO_MOST * self.prior)
         self._spread = LEARNT_SPREAD

@@ -20,10 +20,10 @@ from foldline.core.text import head, tail
 from foldline.model import Media, Message, Opaque, Part, Text, ToolResult
 
 _ERROR_LINE = re.compile(
-    r"\b(?:error|exception|fail(?:ed|ure|s)?|traceback|fatal|panic|denied|refused|cannot|undefined|not found)", re.I
+    r"(?:error|exception|fail(?:ed|ure|s)?|traceback|fatal|panic|denied|refused|cannot|undefined|not found)", re.I
 )
 LEAST_GAIN = 64
-"""Characters a stub must save at the least: its marker has about forty tokens, which so little text may not have had."""
+"""Characters a stub must save at the least: its marker has about forty tokens, and less text may have had fewer."""
 
 
 @dataclass(frozen=True, slots=True)

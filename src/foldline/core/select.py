@@ -15,10 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from foldline.core.cycles import Pairing, pair
+from foldline.core.cycles import Pairing, begins_with_thinking, open_loop, pair
 from foldline.core.keywords import pattern
 from foldline.errors import MalformedInput
-from foldline.model import Grammar, Message, Notice, Origin, Text
+from foldline.model import Grammar, Message, Notice, Origin, ToolResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +44,24 @@ class Strategy:
         return json.dumps(asdict(self), ensure_ascii=False, indent=2)
 
     def to_toml(self) -> str:
-        """Every TOML string and list of ours is also JSON, so the standard library can write it."""
-        return "".join(f"{name} = {json.dumps(value)}\n" for name, value in asdict(self).items())
+        """Our JSON is TOML too, once its strings stand as they are: TOML knows no surrogates, and no bare DEL."""
+        return "".join(
+            f"{name} = {json.dumps(value, ensure_ascii=False)}\n".replace("\x7f", "\\u007f")
+            for name, value in asdict(self).items()
+        )
 
     @classmethod
     def from_json(cls, text: str) -> Strategy:
         try:
             return cls.of(json.loads(text))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise MalformedInput(f"a strategy must be a JSON object: {error}") from None
 
     @classmethod
     def from_toml(cls, text: str) -> Strategy:
         try:
             return cls.of(tomllib.loads(text))
-        except tomllib.TOMLDecodeError as error:
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise MalformedInput(f"a strategy must be a TOML table: {error}") from None
 
     @classmethod
@@ -114,16 +117,19 @@ class Selected:
     @classmethod
     def from_json(cls, text: str, messages: Sequence[Message]) -> Selected:
         """The result again, over the list it was made from."""
-        saved = json.loads(text)
-        return cls(
-            messages=tuple(messages[index] for index in saved["indices"]),
-            indices=tuple(saved["indices"]),
-            reasons=tuple(saved["reasons"]),
-            count_before=saved["count_before"],
-            tokens_before=saved["tokens_before"],
-            tokens_after=saved["tokens_after"],
-            notices=tuple(Notice(**notice) for notice in saved["notices"]),
-        )
+        try:
+            saved = json.loads(text)
+            return cls(
+                messages=tuple(messages[index] for index in saved["indices"]),
+                indices=tuple(saved["indices"]),
+                reasons=tuple(saved["reasons"]),
+                count_before=saved["count_before"],
+                tokens_before=saved["tokens_before"],
+                tokens_after=saved["tokens_after"],
+                notices=tuple(Notice(**notice) for notice in saved["notices"]),
+            )
+        except (ValueError, LookupError, TypeError, RecursionError) as error:
+            raise MalformedInput(f"not a saved selection of these {len(messages)} messages: {error!r}") from None
 
 
 def select(
@@ -138,11 +144,12 @@ def select(
     reasons = _wanted(messages, strategy)
     notices = _protect(messages, reasons, strategy)
     units = _units(messages, pairing)
+    _lead(messages, reasons, pairing)
     _complete(reasons, units)
     _separate(messages, reasons, units)
     indices = tuple(sorted(reasons))
     return Selected(
-        messages=tuple(messages[index] for index in indices),
+        messages=tuple(messages) if len(indices) == len(messages) else tuple(messages[index] for index in indices),
         indices=indices,
         reasons=tuple(reasons[index] for index in indices),
         count_before=len(messages),
@@ -190,8 +197,9 @@ def _protect(messages: Sequence[Message], reasons: dict[int, str], strategy: Str
 
 
 def is_users(message: Message) -> bool:
-    """The user's own words, not a tool's answer carried under the user's name."""
-    return message.role == "user" and message.origin is Origin.USER and any(type(p) is Text for p in message.parts)
+    """The user's own words or pictures, not a tool's answer carried under the user's name."""
+    own = any(type(part) is not ToolResult for part in message.parts)
+    return message.role == "user" and message.origin is Origin.USER and own
 
 
 def _units(messages: Sequence[Message], pairing: Pairing) -> list[range]:
@@ -208,6 +216,13 @@ def _units(messages: Sequence[Message], pairing: Pairing) -> list[range]:
         units.append(range(index, stop))
         index = stop
     return units
+
+
+def _lead(messages: Sequence[Message], reasons: dict[int, str], pairing: Pairing) -> None:
+    """A turn that began with thinking and goes on keeps its first step: a provider wants to see the thinking there."""
+    loop = open_loop(pairing)
+    if loop and begins_with_thinking(messages, loop[0]):
+        reasons.setdefault(loop[0].start, "opens the turn")
 
 
 def _complete(reasons: dict[int, str], units: Sequence[range]) -> None:

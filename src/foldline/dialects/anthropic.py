@@ -65,25 +65,30 @@ class Anthropic(RequestDialect):
         messages = value.get("messages") if isinstance(value, dict) else value
         if not isinstance(messages, list) or not all(isinstance(m, dict) and "role" in m for m in messages):
             return 0
-        if any(m["role"] not in ("user", "assistant") or "tool_calls" in m for m in messages):
+        if any(m["role"] not in ("user", "assistant", "system") or "tool_calls" in m for m in messages):
             return 0
         if any(block_words(m.get("content")) for m in messages):
             return 95
+        if any(m["role"] == "system" for m in messages):
+            return 0
         return 70 if isinstance(value, dict) and _signs(value) else 30
 
     def parse(self, value: Mapping[str, Any]) -> Message:
         said = value.get("role")
-        role, origin = _ROLES.get(said, ("user", Origin.PROGRAM)) if isinstance(said, str) else ("user", Origin.PROGRAM)
+        if not isinstance(said, str) or said not in _ROLES:
+            return Message("user", Origin.PROGRAM, (opaque(value),), form="opaque")
+        role, origin = _ROLES[said]
         form, parts = read_content(value)
         if role == "user" and parts and all(type(part) is ToolResult for part in parts):
             origin = Origin.TOOL
-        taken = ("role", "content") if form in ("string", "blocks") else ("role",)
-        extra = rest(value, *taken) if said in _ROLES else rest(value, *taken[1:])
+        extra = rest(value, "role") if form == "other" else rest(value, "role", "content")
         return Message(role, origin, parts, id=value["id"] if is_str(value, "id") else "", form=form, extra=extra)
 
     def build(self, message: Message) -> Mapping[str, Any]:
-        role = "assistant" if message.role == "assistant" else "user"
-        return {"role": role, **write_content(message), **message.extra}
+        if message.form == "opaque" and len(message.parts) == 1 and isinstance(message.parts[0], Opaque):
+            return dict(message.parts[0].extra)
+        content = write_content(message)
+        return {"role": "user" if message.role == "tool" else message.role, **content, **message.extra, **content}
 
     def head(self, request: Mapping[str, Any]) -> Head:
         thinking, limit = request.get("thinking"), request.get("max_tokens")
@@ -202,7 +207,7 @@ def _write_result(part: ToolResult) -> Mapping[str, Any]:
         block["content"] = [write_block(inner) for inner in part.content]
     if part.is_error:
         block["is_error"] = True
-    return {**block, **part.extra}
+    return {**block, **part.extra, **block}
 
 
 def _read_media(block: Mapping[str, Any]) -> Part:
@@ -211,7 +216,7 @@ def _read_media(block: Mapping[str, Any]) -> Part:
         return opaque(block)
     mime = source["media_type"] if is_str(source, "media_type") else ""
     key = {"base64": "data", "url": "url"}.get(source["type"] if is_str(source, "type") else "", "")
-    if not key or not is_str(source, key):
+    if not key or not is_str(source, key) or not source[key]:
         return Media(block["type"], mime, extra=rest(block, "type"))
     extra = {**rest(block, "type"), "source": rest(source, key)}
     return Media(block["type"], mime, **{key: source[key]}, extra=extra)
@@ -249,7 +254,9 @@ def tool_name(tool: Any) -> str:
 
 def block_words(content: Any) -> bool:
     """The content has a block that only this dialect writes."""
-    return isinstance(content, list) and any(isinstance(b, dict) and b.get("type") in _BLOCK_WORDS for b in content)
+    return isinstance(content, list) and any(
+        is_str(b, "type") and b["type"] in _BLOCK_WORDS for b in content if isinstance(b, dict)
+    )
 
 
 def _signs(request: Mapping[str, Any]) -> bool:

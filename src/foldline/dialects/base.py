@@ -141,8 +141,6 @@ class RequestDialect(Dialect):
 
 def rest(block: Mapping[str, Any], *taken: str) -> Mapping[str, Any]:
     """The fields of a block that its typed part does not hold."""
-    if len(block) == len(taken):
-        return EMPTY
     return {key: value for key, value in block.items() if key not in taken} or EMPTY
 
 
@@ -155,7 +153,9 @@ def opaque(block: Any) -> Opaque:
 
 
 def unopaque(part: Opaque) -> Any:
-    return part.extra["value"] if part.kind == NOT_AN_OBJECT else dict(part.extra)
+    """The block again. One that gives NOT_AN_OBJECT as its own type still has that type in it."""
+    wrapped = part.kind == NOT_AN_OBJECT and "type" not in part.extra
+    return part.extra["value"] if wrapped else dict(part.extra)
 
 
 def is_str(block: Mapping[str, Any], *names: str) -> bool:

@@ -1,0 +1,144 @@
+"""The picture of an Inspection for people: what it is, how full, tables with bars, and what would make room.
+
+Everything from data is made harmless first. Nothing is computed here but lengths of bars; the numbers are report.py's.
+Importing this module imports rich.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from foldline.cli.options import SHOWN_NOTICES, Given
+from foldline.cli.report import Inspection, Share, Tier
+from foldline.cli.screen import console, safe
+
+SHOWN_TOOLS = 10
+"""Tools listed one by one; the rest is one row. --json lists them all."""
+WIDEST = 110
+"""Columns used at the most: bars longer than that are harder to compare, not easier."""
+ROOM_FOR_BARS = 60
+"""In narrower terminals the numbers need the room."""
+BAR_SHARE = 3
+"""A bar gets a third of the width."""
+HEADING = "bold"
+FAINT = "dim"
+BAR = "cyan"
+ALARM = "red"
+NEARLY_FULL = 0.85
+"""From here on the bar of the window is red: an agent would compact now."""
+
+
+def draw(found: Inspection, given: Given) -> None:
+    """Prints the whole picture on standard output."""
+    Picture(console(sys.stdout)).draw(found, given)
+
+
+class Picture:
+    """Draws on one console, as wide as that is."""
+
+    def __init__(self, out: Console) -> None:
+        self.out = out
+        self.width = min(out.width, WIDEST)
+        self.bars = self.width // BAR_SHARE if self.width >= ROOM_FOR_BARS else 0
+        self.full, self.empty = ("█", "░") if out.encoding.lower().startswith("utf") else ("#", ".")
+
+    def draw(self, found: Inspection, given: Given) -> None:
+        self.title(found, given)
+        self.counts(found)
+        self.shares("Who and what", "parts", found.by_origin)
+        self.shares("Tools", "calls", _first(found.by_tool, SHOWN_TOOLS))
+        self.shares("Age", "messages", found.by_age)
+        self.shares("Results by tokens", "results", found.by_size)
+        self.tiers(found.tiers)
+        self.notices(found)
+
+    def line(self, text: str, style: str = "") -> None:
+        self.out.print(Text(text, style=style), width=self.width, crop=False)
+
+    def title(self, found: Inspection, given: Given) -> None:
+        names = (os.path.basename(given.name), found.dialect, found.model)
+        self.line(" · ".join(safe(name) for name in names if name), HEADING)
+        if found.window is None or found.full is None:
+            self.line(f"{found.tokens:,} tokens ({_bounds(found)}); give --model or --window to see how full that is")
+            return
+        self.line(f"{found.tokens:,} tokens ({_bounds(found)}) of {found.window:,}: {found.full:.0%}")
+        full = self.full_bar(found.full, self.width)
+        self.out.print(Text(full, style=ALARM if found.full >= NEARLY_FULL else BAR), width=self.width)
+
+    def full_bar(self, share: float, length: int) -> str:
+        filled = min(length, round(share * length))
+        return self.full * filled + self.empty * (length - filled)
+
+    def counts(self, found: Inspection) -> None:
+        counts = [
+            _count(found.messages, "message"),
+            _count(found.cycles, "tool cycle"),
+            _count(found.cuts, "legal cut"),
+            *([_count(found.compactions, "compaction")] if found.compactions else []),
+        ]
+        self.line(" · ".join(counts))
+        kinds = ", ".join(f"{number:,} × {safe(kind)}" for kind, number in sorted(found.repairs.items()))
+        self.line(f"repairs needed: {kinds or 'none'}", ALARM if kinds else "")
+
+    def shares(self, title: str, counted: str, shares: Sequence[Share]) -> None:
+        if not any(share.count or share.tokens for share in shares):
+            return
+        table = self.table(title)
+        for name in (counted, "tokens", "share"):
+            table.add_column(name, justify="right", no_wrap=True)
+        if self.bars:
+            table.add_column("", width=self.bars, no_wrap=True)
+        whole, most = sum(share.tokens for share in shares) or 1, max(share.tokens for share in shares) or 1
+        for share in shares:
+            bar = [Text(self.full * round(self.bars * share.tokens / most), style=BAR)] if self.bars else []
+            numbers = (f"{share.count:,}", f"{share.tokens:,}", f"{share.tokens / whole:.0%}")
+            table.add_row(Text(safe(share.name)), *numbers, *bar)
+        self.out.print(table)
+
+    def tiers(self, tiers: Sequence[Tier]) -> None:
+        table = self.table("What would free tokens")
+        for name in ("frees", "leaves"):
+            table.add_column(name, justify="right", no_wrap=True)
+        table.add_column("", style=FAINT)
+        for tier in tiers:
+            table.add_row(Text(tier.name), f"{tier.freed:,}", f"{tier.left:,}", Text(tier.detail))
+        self.out.print(table)
+        self.line("A cut also costs the summary that stands for what it folds.", FAINT)
+
+    def table(self, title: str) -> Table:
+        self.out.print()
+        table = Table(box=None, width=self.width, pad_edge=False, padding=(0, 2, 0, 0), header_style=HEADING)
+        table.add_column(title, ratio=1, overflow="ellipsis", no_wrap=True)
+        return table
+
+    def notices(self, found: Inspection) -> None:
+        if found.notices:
+            self.out.print()
+        for notice in found.notices[:SHOWN_NOTICES]:
+            self.line(f"note: {safe(str(notice))}")
+        if len(found.notices) > SHOWN_NOTICES:
+            self.line(f"note: and {len(found.notices) - SHOWN_NOTICES} more; --json shows them all")
+
+
+def _bounds(found: Inspection) -> str:
+    """How sure the count is."""
+    return "exact" if found.low == found.high else f"between {found.low:,} and {found.high:,}"
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number:,} {name}{'' if number == 1 else 's'}"
+
+
+def _first(shares: Sequence[Share], number: int) -> Sequence[Share]:
+    """The first rows, and all others as one."""
+    others = shares[number:]
+    if len(others) < 2:
+        return shares
+    count, tokens = sum(share.count for share in others), sum(share.tokens for share in others)
+    return (*shares[:number], Share(f"{len(others)} others", count, tokens))

@@ -1,0 +1,38 @@
+"""Exit codes, and which error ends with which. Nothing is printed here."""
+
+from __future__ import annotations
+
+from foldline.errors import FoldlineError, InputError
+
+FINE = 0
+VIOLATIONS = 1
+USAGE = 2
+UNREADABLE = 3
+OTHER = 4
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+BROKEN_PIPE = 141  # 128 + SIGPIPE: whoever read our output has gone, which is no fault of ours
+
+HELP = """\
+\b
+Exit codes:
+  0    fine
+  1    violations found (validate)
+  2    wrong usage
+  3    the input cannot be read
+  4    it cannot be made to fit, cannot be written, or anything else
+  130  interrupted
+  141  whoever read the output has gone
+"""
+
+
+def code_of(error: BaseException) -> int:
+    """The exit code an error ends with."""
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED
+    if isinstance(error, BrokenPipeError):
+        return BROKEN_PIPE
+    return UNREADABLE if isinstance(error, InputError) else OTHER
+
+
+class CannotWrite(FoldlineError):
+    """The output cannot be written. The message says why, and what was left untouched."""

@@ -1,0 +1,130 @@
+"""Documents out: to standard output, to a new file, or onto the input itself. Never by halves.
+
+A file is written beside its place under another name, brought to disk, and moved there in one step. An existing file
+is replaced only when that was asked for; the input only with --in-place, and only if nobody changed it meanwhile.
+How documents are read is the business of `foldline.sources`.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import sys
+from dataclasses import dataclass
+
+import click
+
+from foldline.cli.exits import CannotWrite
+from foldline.cli.screen import safe, safe_json
+
+STREAM = "-"
+"""Standard input or output, where a file could be named."""
+_NEW_FILE = 0o666
+"""What a new file's mode is before the user's mask."""
+_PERMISSIONS = 0o7777
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where the document goes. `path` is "-" for standard output; `seen` is the input's state when it is replaced."""
+
+    path: str = STREAM
+    replace: bool = False
+    seen: os.stat_result | None = None
+
+    @property
+    def is_stream(self) -> bool:
+        return self.path == STREAM
+
+
+def target(source: str, output: str | None, *, in_place: bool, force: bool) -> Target:
+    """Where to write, decided and refused before any work is done."""
+    if in_place:
+        return _onto(source, output)
+    if output is None or output == STREAM:
+        return Target()
+    if os.path.isdir(output):
+        raise click.UsageError(f"{output} is a folder; name a file in it")
+    if not os.path.exists(output) or not os.path.isfile(output):  # a pipe or a device is written to, not replaced
+        return Target(output)
+    if source != STREAM and os.path.exists(source) and os.path.samefile(source, output):
+        raise click.UsageError(f"{output} is the input itself; give --in-place to replace it")
+    if not force:
+        raise click.UsageError(f"{output} exists; give --force to replace it, or another name")
+    return Target(output, replace=True)
+
+
+def _onto(source: str, output: str | None) -> Target:
+    if output is not None:
+        raise click.UsageError("--in-place and --output exclude each other")
+    if source == STREAM:
+        raise click.UsageError("--in-place needs a file; standard input has no place")
+    real = os.path.realpath(source)  # a link stays a link; what it points to is replaced
+    try:
+        return Target(real, replace=True, seen=os.stat(real))
+    except OSError:
+        return Target(real, replace=True)  # reading it will say what is wrong
+
+
+def put(data: bytes, where: Target) -> None:
+    """Writes the document."""
+    if where.is_stream:
+        _put_stream(data)
+        return
+    try:
+        if os.path.exists(where.path) and not os.path.isfile(where.path):
+            with open(where.path, "wb") as device:
+                device.write(data)
+        else:
+            _put_file(data, where)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise CannotWrite(f"{where.path} cannot be written: {error.strerror}; nothing there was changed") from None
+
+
+def _put_stream(data: bytes) -> None:
+    out = sys.stdout.buffer
+    out.write(safe_json(data) if sys.stdout.isatty() else data)
+    if sys.stdout.isatty() and not data.endswith(b"\n"):
+        out.write(b"\n")
+    out.flush()
+
+
+def _put_file(data: bytes, where: Target) -> None:
+    folder, name = os.path.split(os.path.abspath(where.path))
+    beside = os.path.join(folder, f".{name[:64]}.{secrets.token_hex(6)}.tmp")
+    try:
+        _write_new(beside, data, where)
+        _still_right(where)
+        os.replace(beside, where.path)
+    finally:
+        if os.path.exists(beside):
+            os.unlink(beside)
+
+
+def _write_new(path: str, data: bytes, where: Target) -> None:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _NEW_FILE), "wb") as file:
+        if where.replace:
+            os.chmod(path, stat.S_IMODE(os.stat(where.path).st_mode) & _PERMISSIONS)
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _still_right(where: Target) -> None:
+    """The place is still as it was when we looked: free, or the input unchanged."""
+    if not where.replace and os.path.exists(where.path):
+        raise CannotWrite(f"{where.path} has come into being meanwhile; it was left as it is")
+    if where.seen is not None and _state(os.stat(where.path)) != _state(where.seen):
+        raise CannotWrite(f"{where.path} was changed by someone else meanwhile; it was left as it is, so try again")
+
+
+def _state(file: os.stat_result) -> tuple[int, int, int]:
+    return file.st_mtime_ns, file.st_size, file.st_ino
+
+
+def describe(where: Target) -> str:
+    """The place, for people."""
+    return "standard output" if where.is_stream else safe(where.path)

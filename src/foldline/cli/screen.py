@@ -1,0 +1,96 @@
+"""What people see: text made harmless for terminals, tables, and a sign of life during long work.
+
+rich is imported only when something is drawn. Whatever comes from data passes through `safe` first: a tool's name may
+hold the commands of a terminal. What is drawn is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
+
+PATIENCE = 1.0
+"""Seconds of silence before a sign of life: shorter work needs none."""
+
+_HARMFUL = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
+"""Control characters of both sets, what turns the direction of writing, lone surrogates, marks nobody sees."""
+
+
+def safe(text: str) -> str:
+    """The text with everything a terminal would obey shown as an escape."""
+    return _HARMFUL.sub(lambda found: _escape(ord(found[0])), text)
+
+
+def safe_json(data: bytes) -> bytes:
+    """A JSON document for a terminal: the same values, with what a terminal would obey as JSON escapes."""
+    text = data.decode("utf-8", "replace")
+    return _HARMFUL.sub(lambda found: found[0] if found[0] in "\t\n" else f"\\u{ord(found[0]):04x}", text).encode()
+
+
+def _escape(code: int) -> str:
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+
+def say(text: str) -> None:
+    """One or more lines for people, on stderr. Each line was made harmless by whoever wrote it."""
+    print(text, file=sys.stderr)
+
+
+def console(stream: TextIO) -> Console:
+    """Where tables go. A width nobody told is 80, so that output in files is the same everywhere."""
+    from rich.console import Console
+
+    return Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=False)
+
+
+class Working:
+    """A line on stderr that says what is being done, shown after a second and taken away at the end."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._lock = threading.Lock()
+        self._status: Status | None = None
+        self._over = False
+
+    def step(self, text: str) -> None:
+        with self._lock:
+            self._text = text
+            if self._status:
+                self._status.update(safe(text))
+
+    def show(self) -> None:
+        with self._lock:
+            if not self._over:
+                self._status = console(sys.stderr).status(safe(self._text))
+                self._status.start()
+
+    def end(self) -> None:
+        with self._lock:
+            self._over = True
+            if self._status:
+                self._status.stop()
+
+
+@contextmanager
+def working(text: str, *, quiet: bool = False) -> Iterator[Working]:
+    """Shows a sign of life while the block runs, if it runs long and there is a terminal to show it on."""
+    life = Working(text)
+    if quiet or not sys.stderr.isatty():
+        yield life
+        return
+    timer = threading.Timer(PATIENCE, life.show)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield life
+    finally:
+        timer.cancel()
+        life.end()

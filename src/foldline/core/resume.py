@@ -1,0 +1,76 @@
+"""How the agent goes on after a fold: five kinds, voiced or silent, with approval or without.
+
+    kind, silent, what the agent has ── resume ──> the last paragraphs of the checkpoint message
+
+The words are in prompts/resume-*.md. A tool is named only when the agent has it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from foldline.core.prompts import fill, prompt
+
+Kind: TypeAlias = Literal["regular", "mid-loop", "emergency", "post-tool", "manual"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What the agent has to help itself: its search, plan and memory tools, and the names of memory files."""
+
+    search: bool = False
+    plan: bool = False
+    memory_files: tuple[str, ...] = ()
+    standards: tuple[str, ...] = ()
+    """Files that hold the coding standards."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a continuation is put: its kind, whether the agent may remark on it, whether tools need approval."""
+
+    kind: Kind = "regular"
+    silent: bool = True
+    approval: bool = False
+    questions: bool = True
+    """The agent may ask the user; else it is told to go on without, unless approval is required."""
+
+
+def resume(manner: Manner, abilities: Abilities | None = None) -> str:
+    """The continuation."""
+    abilities = abilities or Abilities()
+    pieces = [_body(manner, abilities), *_recovery(abilities)]
+    if manner.approval:
+        pieces.append(prompt("resume-approval").text)
+    elif not manner.questions:
+        pieces.append(prompt("resume-no-questions").text)
+    return "\n\n".join(filter(None, pieces))
+
+
+def _body(manner: Manner, abilities: Abilities) -> str:
+    voice = "silent" if manner.silent else "voiced"
+    name = f"resume-{manner.kind}-{voice}"
+    if manner.kind == "manual":
+        return prompt(name).text
+    numbered = manner.kind == "regular" and not manner.silent
+    return fill(
+        name,
+        search=prompt("resume-search").text if abilities.search else "",
+        search_regular=prompt("resume-search-regular").text if abilities.search and numbered else "",
+        memory=_memory(abilities) if manner.kind == "regular" else "",
+    ).strip()
+
+
+def _memory(abilities: Abilities) -> str:
+    files = ", ".join(abilities.memory_files)
+    return fill("resume-memory", files=files) if files else ""
+
+
+def _recovery(abilities: Abilities) -> list[str]:
+    """What brings the agent's own state back, whatever the kind."""
+    found = [prompt("resume-plan").text] if abilities.plan else []
+    if abilities.standards:
+        found.append(fill("resume-standards", files=", ".join(abilities.standards)))
+    return found

@@ -1,0 +1,175 @@
+"""Claude Code's rows: which of them speak, which make up one message, and which the agent would send next.
+
+Claude Code writes one row for each block of an answer, results between them, and everything else it does beside them.
+Order is the file's: parallel calls branch, so walking from child to parent would lose rows. The parent links only tell
+which branches were left behind. What a row says is `claude_code`'s matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from foldline.dialects.claude_record import Record, answer, ids, mapping, speaks
+from foldline.model import Notice
+
+Records = Mapping[int, Record]
+"""The records by their rows, in file order."""
+Ids = Mapping[int, tuple[tuple[str, ...], tuple[str, ...]]]
+"""The ids of the calls and of the results in each row that speaks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """A compaction: its row, what it says of itself, and the rows it kept verbatim."""
+
+    row: int
+    metadata: Mapping[str, Any] = field(repr=False)
+    kept: frozenset[int]
+    kept_first: bool
+    """What was kept stands before the summary; otherwise after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The whole history: each message as the rows it is written in, in file order; and the compactions."""
+
+    groups: Sequence[tuple[int, ...]]
+    boundaries: Sequence[Boundary]
+    ids: Ids
+    notices: tuple[Notice, ...]
+
+
+def outline(records: Records) -> Outline:
+    rows, notices = _speaking(records)
+    named = {row: ids(records[row]) for row in rows}
+    folds = boundaries(records)
+    return Outline(_groups(records, named, [fold.row for fold in folds]), folds, named, notices)
+
+
+def live(records: Records, whole: Outline) -> tuple[list[int], tuple[Notice, ...]]:
+    """Which of the groups the agent would send next, in the order in which it would."""
+    last = whole.boundaries[-1] if whole.boundaries else Boundary(-1, {}, frozenset(), False)
+    left = _left_behind(records, whole.ids, last.row)
+    later = [n for n, rows in enumerate(whole.groups) if rows[0] > last.row and not left.issuperset(rows)]
+    opening = [n for n in later if records[whole.groups[n][0]].is_compact_summary and not last.kept_first]
+    rest = [n for n in later if n not in opening]
+    notices = [Notice("left-behind", f"{len(left)} rows lie on branches that were left behind")] if left else []
+    return [*opening, *kept_groups(whole, last), *rest], tuple(notices)
+
+
+def kept_groups(whole: Outline, boundary: Boundary) -> list[int]:
+    """The messages before a compaction that it kept."""
+    return [n for n, rows in enumerate(whole.groups) if rows[0] < boundary.row and boundary.kept.intersection(rows)]
+
+
+def _speaking(records: Records) -> tuple[list[int], tuple[Notice, ...]]:
+    """The rows that are part of what is said, each once."""
+    rows = [row for row, record in records.items() if speaks(record)]
+    main = [row for row in rows if not records[row].is_sidechain]
+    chosen = main or rows  # a file of sidechain rows alone is a subagent's own conversation
+    first = {records[row].uuid or f"row {row}": row for row in reversed(chosen)}
+    once = sorted(first.values())
+    counts = {
+        "sidechain": len(rows) - len(chosen),
+        "repeated": len(chosen) - len(once),
+        "api-error": sum(bool(record.is_api_error_message) for record in records.values()),
+        "cleared": sum(_cleared(record) for record in records.values()),
+    }
+    return once, tuple(Notice(code, f"{number} {_WORDS[code]}") for code, number in counts.items() if number)
+
+
+_WORDS = {
+    "sidechain": "rows belong to the conversations of subagents and are left out",
+    "repeated": "rows repeat an earlier one and count once",
+    "api-error": "rows tell of failed requests; the model never saw them",
+    "cleared": "tool results were cleared from the agent's own context; here they are whole",
+}
+
+
+def _cleared(record: Record) -> int:
+    names = mapping(record.microcompact_metadata).get("compactedToolIds")
+    return len(names) if isinstance(names, list) else 0
+
+
+def _groups(records: Records, named: Ids, borders: Iterable[int]) -> list[tuple[int, ...]]:
+    """Rows joined to messages: the blocks of one answer, and the results of one answer's calls."""
+    groups: dict[str, list[int]] = {}
+    window, left = 0, sorted(borders, reverse=True)
+    steps: dict[str, str] = {}  # a call → its answer
+    for row, (calls, results) in named.items():
+        while left and left[-1] < row:
+            left.pop()
+            window, steps = window + 1, {}
+        said = answer(records[row]) if records[row].type == "assistant" else ""
+        step = next((steps[name] for name in results if name in steps), "")
+        key = f"{window} says {said}" if said else f"{window} answers {step}" if step else f"row {row}"
+        steps.update(dict.fromkeys(calls, said or key))
+        groups.setdefault(key, []).append(row)
+    return [tuple(group) for group in groups.values()]
+
+
+def boundaries(records: Records) -> list[Boundary]:
+    """The compactions in the file, in its order."""
+    rows = [row for row, record in records.items() if record.subtype == "compact_boundary"]
+    places = {record.uuid: row for row, record in reversed(list(records.items())) if record.uuid} if rows else {}
+    return [_boundary(records[row], row, places) for row in rows]
+
+
+def _boundary(record: Record, row: int, places: Mapping[str, int]) -> Boundary:
+    metadata = mapping(record.compact_metadata)
+    listed, segment = metadata.get("preservedMessages"), metadata.get("preservedSegment")
+    kept, anchor = frozenset[int](), None
+    if isinstance(segment, dict):
+        ends = _found(places, [segment.get(f"{end}Uuid", segment.get(end)) for end in ("head", "tail")])
+        kept = frozenset(range(ends[0], ends[1] + 1)) if len(ends) == 2 else kept
+        anchor = segment.get("anchorUuid", segment.get("anchor"))
+    if isinstance(listed, dict):
+        kept = frozenset(_found(places, listed.get("uuids") or listed.get("allUuids")))
+        anchor = listed.get("anchorUuid")
+    return Boundary(row, metadata, kept, kept_first=anchor is not None and anchor == record.uuid)
+
+
+def _found(places: Mapping[str, int], names: Any) -> list[int]:
+    """The rows of these uuids, as far as they are uuids and have rows."""
+    listed = names if isinstance(names, list) else []
+    return [places[name] for name in listed if isinstance(name, str) and name in places]
+
+
+def _left_behind(records: Records, named: Ids, start: int) -> frozenset[int]:
+    """Rows after `start` on branches the conversation went back from: the user rewound, or resumed from before them.
+
+    Parallel calls branch too, so blocks and results of an answer that is on the way stay, wherever they hang; and so
+    does every row whose parent is not in the file.
+    """
+    rows = [row for row in records if row > start and records[row].uuid and not records[row].is_sidechain]
+    way = _way(records, rows)
+    answers = {answer(records[row]) for row in way} - {""}
+    calls = {name for row in rows if answer(records[row]) in answers for name in named.get(row, ((), ()))[0]}
+    reached, left = {records[row].uuid for row in way}, set[str | None]()
+    for row in rows:
+        record = records[row]
+        if row in way or answer(record) in answers or calls.intersection(named.get(row, ((), ()))[1]):
+            reached.add(record.uuid)
+        elif record.parent_uuid in left or (record.parent_uuid in reached and _is_turn(record)):
+            left.add(record.uuid)
+        elif record.parent_uuid in reached:
+            reached.add(record.uuid)
+    return frozenset(row for row in rows if records[row].uuid in left and row in named)
+
+
+def _is_turn(record: Record) -> bool:
+    """Opens a branch of its own: words of the user or the model, not a note beside them."""
+    return record.type in ("user", "assistant") and not record.is_meta
+
+
+def _way(records: Records, rows: Sequence[int]) -> frozenset[int]:
+    """From the last thing said back to where its chain ends."""
+    places = {records[row].uuid: row for row in rows}
+    at = next((row for row in reversed(rows) if speaks(records[row])), None)
+    way: set[int] = set()
+    while at is not None and at not in way:
+        way.add(at)
+        at = places.get(records[at].parent_uuid)
+    return frozenset(way)

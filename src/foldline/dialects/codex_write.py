@@ -1,0 +1,122 @@
+"""The rows of a Codex rollout, and how changed messages go back: into their own rows, or into their compaction.
+
+Nothing here reads a rollout; `codex` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from foldline.dialects import jsontext, lines, openai_responses
+from foldline.dialects.base import Lined
+from foldline.dialects.lined import START, assemble, line_end, owners, plan
+from foldline.errors import MalformedInput
+from foldline.model import Message
+
+TYPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state"})
+_HISTORY = ("payload", "replacement_history")
+
+
+class Record(msgspec.Struct, gc=False):
+    type: str | None = None
+    timestamp: str | None = None
+    payload: msgspec.Raw = msgspec.Raw(b"null")
+
+
+PEEK = lines.Peek(Record, lambda record: record.type in TYPES and record.timestamp is not None)
+
+
+def rewrite(layout: Lined, messages: Sequence[Message]) -> bytes:
+    """The rollout with other messages in it. The rows of compactions always stay: without them, what they replaced
+    would come back."""
+    records = [lines.split((row,), PEEK).values[0] for row in layout.rows]
+    shared = {row for row, record in enumerate(records) if record is not None and record.type == "compacted"}
+    floor = max(shared, default=START)
+    todo = plan(layout, _joined(messages, floor), floor)
+    before = owners(layout.messages)
+    built = {row: _compaction(layout.rows[row], before[row], ()) for row in todo.gone & shared}
+    for row, held in todo.changed.items():
+        known = before.get(row, ())
+        changed = _compaction(layout.rows[row], known, held) if row in shared else _row(layout.rows[row], held[0])
+        built[row] = changed
+    added = {
+        run.after: [_new(_stamp(records, run.after), item) for message in run.messages for item in _items(message)]
+        for run in todo.made
+    }
+    return assemble(layout.rows, todo.gone - shared, built, added)
+
+
+def replacement(row: bytes) -> list[bytes]:
+    """The items of a compaction, each with its own bytes."""
+    try:
+        return jsontext.elements(jsontext.dig(lines.clean(row), _HISTORY))
+    except (KeyError, MalformedInput):  # no list there
+        return []
+
+
+def _joined(messages: Sequence[Message], floor: int) -> list[Message]:
+    """New messages that stand before or between those of the last compaction become part of it."""
+    last = max((n for n, message in enumerate(messages) if message.rows == (floor,)), default=-1)
+    return [replace(m, rows=(floor,)) if n < last and not m.rows else m for n, m in enumerate(messages)]
+
+
+def _items(message: Message) -> list[dict[str, Any]]:
+    return [openai_responses.write_item(piece) for piece in openai_responses.split(message)]
+
+
+def _row(row: bytes, message: Message) -> bytes:
+    """The row of a changed item: several rows when it became several items."""
+    value = lines.decode(row)
+    items = _items(message)
+    if items == [value["payload"]]:
+        return row
+    return b"".join(jsontext.encode({**value, "payload": item}) + (line_end(row) or b"\n") for item in items)
+
+
+def _compaction(row: bytes, before: Sequence[Message], now: Sequence[Message]) -> bytes:
+    """A compaction whose messages changed. Items that are no messages here, since they only repeat some, stay."""
+    items = replacement(row)
+    if not items and before and before[0].raw == row:
+        return _summary_row(row, now)
+    places = _places(items, before)
+    put: list[tuple[int, bytes]] = [(n, item) for n, item in enumerate(items) if n not in places.values()]
+    at = min(places.values(), default=0)
+    for message in now:
+        at = places.get(id(message), at)
+        put += [(at, raw) for raw in _raws(message)]
+    data = jsontext.join_list([raw for _, raw in sorted(put, key=lambda pair: pair[0])])
+    return jsontext.splice(lines.clean(row.rstrip()), _HISTORY, data) + line_end(row)
+
+
+def _places(items: Sequence[bytes], messages: Sequence[Message]) -> dict[int, int]:
+    """Where in the list each message stood."""
+    places, at = {}, 0
+    for message in messages:
+        while at < len(items) and items[at] != message.raw:
+            at += 1
+        places[id(message)] = at
+        at += 1
+    return places
+
+
+def _raws(message: Message) -> list[bytes]:
+    return [message.raw] if message.raw is not None else [jsontext.encode(item) for item in _items(message)]
+
+
+def _summary_row(row: bytes, now: Sequence[Message]) -> bytes:
+    value = lines.decode(row)
+    text = "\n".join(message.text for message in now)
+    return jsontext.encode({**value, "payload": {**value["payload"], "message": text}}) + line_end(row)
+
+
+def _stamp(records: Sequence[Record | None], after: int) -> str:
+    """The time of the row after which something is put."""
+    return next((r.timestamp for r in reversed(records[: after + 1]) if r is not None and r.timestamp), "")
+
+
+def _new(timestamp: str, item: dict[str, Any]) -> bytes:
+    return jsontext.encode({"timestamp": timestamp, "type": "response_item", "payload": item}) + b"\n"

@@ -1,0 +1,110 @@
+"""How a pi session file is written again after its messages changed.
+
+A compaction entry stays even when its summary is gone, since without it everything it stood for would come back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from foldline.dialects import jsontext, lines
+from foldline.dialects.base import Lined, plain_text
+from foldline.dialects.lined import START, Links, Made, assemble, line_end, owners, plan, share
+from foldline.dialects.pi_entries import Branch, Entry
+from foldline.dialects.pi_words import new_message, write_entry
+from foldline.model import Message, digest
+
+_ID_LENGTH = 8
+"""pi names its entries by eight hex digits."""
+
+
+def rewrite(layout: Lined, messages: Sequence[Message], entries: Mapping[int, Entry], branch: Branch) -> bytes:
+    """The session with other messages in it."""
+    fold = branch.fold
+    todo = plan(layout, _taking_over(messages, fold), START if fold is None else fold)
+    built, emptied = _built(layout, todo.changed)
+    if fold in todo.gone:
+        built[fold] = _changed(layout.rows[fold], {"summary": ""})
+    gone = (todo.gone | emptied) - {fold}
+    links = _links(len(layout.rows), entries)
+    added, parents = _added(links, gone, todo.made, entries)
+    for row, parent in {**links.mended(gone), **parents}.items():
+        built[row] = _changed(built.get(row, layout.rows[row]), {"parentId": parent or None})
+    if fold is not None and branch.kept in branch.path:
+        kept = branch.path[branch.path.index(branch.kept) :]
+        first = next((row for row in kept if row not in gone), fold)
+        place = _place(entries, links.ids[first], first, gone, added)
+        built[fold] = _changed(built.get(fold, layout.rows[fold]), place)
+    return assemble(layout.rows, gone, built, added)
+
+
+def _built(layout: Lined, changed: Mapping[int, tuple[Message, ...]]) -> tuple[dict[int, bytes], frozenset[int]]:
+    """The rows of changed messages, and those of them that hold nothing any more."""
+    originals = owners(layout.messages)
+    built: dict[int, bytes] = {}
+    emptied = set()
+    for row, (message, *_) in changed.items():
+        mine = share(message, originals[row][0] if row in originals else message).get(row, ())
+        if message.parts and not mine:
+            emptied.add(row)
+        else:
+            built[row] = _changed(layout.rows[row], write_entry(lines.decode(layout.rows[row]), mine))
+    return built, frozenset(emptied)
+
+
+def _taking_over(messages: Sequence[Message], fold: int | None) -> Sequence[Message]:
+    """A new first message in plain words takes the place of a compaction's summary that is gone."""
+    if fold is None or not messages or any(fold in message.rows for message in messages):
+        return messages
+    first = messages[0]
+    if first.rows or plain_text(first.parts) is None:
+        return messages
+    return (replace(first, rows=(fold,)), *messages[1:])
+
+
+def _changed(row: bytes, fields: Mapping[str, Any]) -> bytes:
+    """The row with other values in some fields; the same bytes when they are the same."""
+    value = lines.decode(row)
+    new = {**value, **fields}
+    return row if new == value else jsontext.encode(new) + line_end(row)
+
+
+def _links(count: int, entries: Mapping[int, Entry]) -> Links:
+    def named(field: str) -> list[str]:
+        tree = (row in entries and entries[row].type != "session" for row in range(count))
+        return [(getattr(entries[row], field) or "") if yes else "" for row, yes in enumerate(tree)]
+
+    return Links(named("id"), named("parent_id"))
+
+
+def _place(
+    entries: Mapping[int, Entry], name: str, first: int, gone: frozenset[int], added: Mapping[int, Sequence[bytes]]
+) -> Mapping[str, Any]:
+    """How a compaction names its first kept entry: by id, or by its place among the entries as they will be."""
+    if name:
+        return {"firstKeptEntryId": name}
+    left = sum(row not in gone for row in entries if row < first)
+    return {"firstKeptEntryIndex": left + sum(len(new) for row, new in added.items() if row < first)}
+
+
+def _added(
+    links: Links, gone: frozenset[int], made: Sequence[Made], entries: Mapping[int, Entry]
+) -> tuple[dict[int, list[bytes]], dict[int, str]]:
+    """The new rows by the row they follow, and the rows whose parent is now a new one."""
+    added: dict[int, list[bytes]] = {}
+    parents: dict[int, str] = {}
+    tree = any(links.ids) or not entries
+    for run in made:
+        stamp = next((entries[row].timestamp for row in range(run.after, -1, -1) if row in entries), "")
+        parent = links.last(run.after, gone)
+        for number, entry in enumerate(entry for message in run.messages for entry in new_message(message)):
+            name = digest(jsontext.encode([parent, number, entry]))[:_ID_LENGTH]
+            linked = {"id": name, "parentId": parent or None} if tree else {}
+            row = jsontext.encode({**entry, **linked, "timestamp": stamp}) + b"\n"
+            added.setdefault(run.after, []).append(row)
+            parent = name
+        if tree and run.before is not None and run.before > run.after:
+            parents[run.before] = parent
+    return added, parents

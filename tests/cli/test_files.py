@@ -1,0 +1,127 @@
+"""Documents are written whole or not at all, and never onto anything by surprise."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import click
+import pytest
+
+from foldline.cli.exits import CannotWrite
+from foldline.cli.files import Target, describe, put, target
+
+
+def place(source, output=None, *, in_place=False, force=False) -> Target:
+    return target(str(source), None if output is None else str(output), in_place=in_place, force=force)
+
+
+@pytest.fixture
+def source(tmp_path):
+    file = tmp_path / "in.json"
+    file.write_bytes(b"old")
+    return file
+
+
+def test_a_new_file_is_written_with_the_usual_mode(tmp_path, source):
+    put(b"new", place(source, tmp_path / "out.json"))
+    assert (tmp_path / "out.json").read_bytes() == b"new"
+    mask = os.umask(0)
+    os.umask(mask)
+    assert stat.S_IMODE((tmp_path / "out.json").stat().st_mode) == 0o666 & ~mask
+
+
+def test_an_existing_file_is_refused(tmp_path, source):
+    (tmp_path / "out.json").write_bytes(b"mine")
+    with pytest.raises(click.UsageError, match="--force"):
+        place(source, tmp_path / "out.json")
+
+
+def test_an_existing_file_is_replaced_when_asked(tmp_path, source):
+    (tmp_path / "out.json").write_bytes(b"mine")
+    put(b"new", place(source, tmp_path / "out.json", force=True))
+    assert (tmp_path / "out.json").read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_the_input_is_not_an_output_by_any_name(tmp_path, source, force):
+    (tmp_path / "link.json").symlink_to(source)
+    os.link(source, tmp_path / "hard.json")
+    for name in ("in.json", "link.json", "hard.json"):
+        with pytest.raises(click.UsageError, match="--in-place"):
+            place(source, tmp_path / name, force=force)
+
+
+def test_in_place_keeps_the_mode(source):
+    source.chmod(0o640)
+    put(b"new", place(source, in_place=True))
+    assert source.read_bytes() == b"new"
+    assert stat.S_IMODE(source.stat().st_mode) == 0o640
+
+
+def test_in_place_through_a_link_keeps_the_link(tmp_path, source):
+    link = tmp_path / "link.json"
+    link.symlink_to(source)
+    put(b"new", place(link, in_place=True))
+    assert link.is_symlink()
+    assert source.read_bytes() == b"new"
+
+
+def test_in_place_refuses_what_someone_else_changed_meanwhile(source):
+    where = place(source, in_place=True)
+    source.write_bytes(b"old, and a line more")
+    with pytest.raises(CannotWrite, match="changed by someone else"):
+        put(b"new", where)
+    assert source.read_bytes() == b"old, and a line more"
+
+
+def test_a_file_that_comes_into_being_meanwhile_is_left_alone(tmp_path, source):
+    where = place(source, tmp_path / "out.json")
+    (tmp_path / "out.json").write_bytes(b"theirs")
+    with pytest.raises(CannotWrite):
+        put(b"new", where)
+    assert (tmp_path / "out.json").read_bytes() == b"theirs"
+
+
+def test_a_failure_leaves_nothing_behind(tmp_path, source, monkeypatch):
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    where = place(source, in_place=True)
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(CannotWrite, match="No space left on device; nothing there was changed"):
+        put(b"new", where)
+    assert [file.name for file in tmp_path.iterdir()] == ["in.json"]
+    assert source.read_bytes() == b"old"
+
+
+def test_a_folder_that_is_not_there_is_said(tmp_path, source):
+    with pytest.raises(CannotWrite, match="No such file or directory"):
+        put(b"new", place(source, tmp_path / "none" / "out.json"))
+
+
+def test_a_folder_is_no_output(tmp_path, source):
+    with pytest.raises(click.UsageError, match="folder"):
+        place(source, tmp_path, force=True)
+
+
+def test_a_device_is_written_to_and_stays_one(source):
+    put(b"new", place(source, "/dev/null"))
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+def test_in_place_needs_a_file_and_no_other_output(source):
+    with pytest.raises(click.UsageError, match="exclude"):
+        place(source, "x", in_place=True)
+    with pytest.raises(click.UsageError, match="standard input"):
+        place("-", in_place=True)
+
+
+def test_standard_output_gets_the_bytes_as_they_are(capfdbinary, source):
+    put(b'"\xc2\x9b\xff"', place(source, "-"))
+    assert capfdbinary.readouterr().out == b'"\xc2\x9b\xff"'
+
+
+def test_places_are_described_harmlessly(source):
+    assert describe(Target()) == "standard output"
+    assert describe(Target("a\x1b[31m")) == "a\\x1b[31m"

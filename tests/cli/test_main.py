@@ -1,0 +1,184 @@
+"""The program as a whole: how it starts, how it fails, how it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from cli.conversations import anthropic, claude_code
+from foldline.cli import main as module
+from foldline.cli.exits import code_of
+from foldline.errors import CannotFit, MalformedInput, UnknownDialect
+
+PROGRAM = [sys.executable, "-m", "foldline.cli.main"]
+COMMANDS = ("inspect", "prune", "select", "validate")
+
+
+def test_the_version_is_told(program):
+    ran = program("--version")
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert ran.stdout.startswith(b"foldline 0.")
+
+
+def test_the_version_imports_no_command_and_no_tokenizer():
+    check = (
+        "import sys; from foldline.cli.main import run; run(['--version']); "
+        "heavy = {'rich', 'splintr', 'foldline.tokens', 'foldline.cli.report'} & set(sys.modules); "
+        "assert not heavy, heavy"
+    )
+    subprocess.run([sys.executable, "-c", check], check=True, timeout=60)
+
+
+@pytest.mark.speed
+def test_the_version_is_told_in_well_under_a_third_of_a_second():
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        subprocess.run([*PROGRAM, "--version"], check=True, capture_output=True)
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.3
+
+
+def test_help_lists_every_command_and_every_exit_code(foldline):
+    ran = foldline("--help")
+    assert ran.code == 0
+    text = ran.out.decode()
+    assert all(f"\n  {command} " in text for command in COMMANDS)
+    assert all(f"\n    {code} " in text for code in ("0", "1", "2", "3", "4", "130", "141"))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(foldline, command):
+    ran = foldline(command, "--help")
+    assert (ran.code, ran.err) == (0, "")
+    assert b"--dialect" in ran.out
+
+
+def test_no_command_shows_help_and_is_wrong_usage(foldline):
+    ran = foldline()
+    assert ran.code == 2
+    assert "Commands:" in ran.err
+
+
+@pytest.mark.parametrize("line", [("fold",), ("inspect",), ("inspect", "a", "b"), ("inspect", "--pick", "-1", "a")])
+def test_wrong_usage_ends_with_2_and_says_how_to_get_help(foldline, line):
+    ran = foldline(*line)
+    assert ran.code == 2
+    assert "foldline: " in ran.err
+    assert "--help" in ran.err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+class TestUnreadable:
+    def test_a_missing_file(self, foldline, tmp_path, command):
+        self.refused(foldline(command, tmp_path / "none.json"), "none.json")
+
+    def test_a_folder(self, foldline, tmp_path, command):
+        self.refused(foldline(command, tmp_path), tmp_path.name)
+
+    def test_an_empty_file(self, foldline, tmp_path, command):
+        (tmp_path / "empty.json").write_bytes(b"")
+        self.refused(foldline(command, tmp_path / "empty.json"), "empty.json")
+
+    def test_a_binary_file(self, foldline, tmp_path, command):
+        (tmp_path / "noise.bin").write_bytes(bytes(range(256)) * 20)
+        self.refused(foldline(command, tmp_path / "noise.bin"), "noise.bin")
+
+    def test_json_that_is_no_conversation(self, foldline, tmp_path, command):
+        (tmp_path / "other.json").write_bytes(b'{"a": [1, 2, 3]}')
+        self.refused(foldline(command, tmp_path / "other.json"), "other.json")
+
+    def test_a_dialect_nobody_knows(self, foldline, tmp_path, command):
+        (tmp_path / "a.json").write_bytes(anthropic(1))
+        self.refused(foldline(command, tmp_path / "a.json", "--dialect", "latin"), "latin")
+
+    def refused(self, ran, name: str) -> None:
+        """One line that names the place, and nothing on standard output."""
+        assert (ran.code, ran.out) == (3, b"")
+        assert ran.err.startswith("foldline: ")
+        assert name in ran.err
+        assert ran.err.count("\n") == 1
+        assert "Traceback" not in ran.err
+
+
+def test_an_unexpected_error_is_one_line_that_says_how_to_report_it(foldline, monkeypatch):
+    monkeypatch.setitem(module.COMMANDS, "inspect", "no.such.module")
+    ran = foldline("inspect", "x")
+    assert ran.code == 4
+    assert ran.err.count("\n") == 1
+    assert "FOLDLINE_DEBUG=1" in ran.err
+
+
+def test_the_traceback_is_shown_when_asked_for(foldline, monkeypatch):
+    monkeypatch.setitem(module.COMMANDS, "inspect", "no.such.module")
+    monkeypatch.setenv("FOLDLINE_DEBUG", "1")
+    assert "Traceback" in foldline("inspect", "x").err
+
+
+def test_errors_end_with_their_codes():
+    assert code_of(MalformedInput("x")) == code_of(UnknownDialect("x")) == 3
+    assert code_of(CannotFit("x")) == 4
+    assert code_of(KeyboardInterrupt()) == 130
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_standard_input_is_read(foldline, command):
+    ran = foldline(command, "-", stdin=claude_code())
+    assert ran.code == 0
+    assert ran.out or command == "validate"
+
+
+@pytest.mark.parametrize("command", ["inspect", "validate"])
+def test_json_does_not_import_rich(tmp_path, command):
+    (tmp_path / "a.json").write_bytes(anthropic())
+    check = (
+        "import sys; from foldline.cli.main import run; "
+        f"code = run([{command!r}, {str(tmp_path / 'a.json')!r}, '--json']); "
+        "assert code == 0, code; assert 'rich' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", check], check=True, timeout=60, capture_output=True)
+
+
+def test_an_interrupt_ends_with_130_and_no_traceback():
+    process = subprocess.Popen([*PROGRAM, "inspect", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        _until_it_reads(process)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == 130
+        assert process.stderr.read() == b"foldline: interrupted\n"
+    finally:
+        process.kill()
+        process.stdin.close()
+        process.stderr.close()
+
+
+def _until_it_reads(process: subprocess.Popen[bytes]) -> None:
+    """Sends more than a pipe holds: when it is written, the program is reading."""
+    process.stdin.write(b" " * (1 << 17))
+    process.stdin.flush()
+
+
+def test_a_reader_that_goes_away_is_no_error(tmp_path):
+    (tmp_path / "a.json").write_bytes(anthropic(steps=200))
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ran = subprocess.run(
+            [*PROGRAM, "prune", tmp_path / "a.json"], stdout=writing, stderr=subprocess.PIPE, timeout=60
+        )
+    finally:
+        os.close(writing)
+    assert ran.returncode == 141
+    assert ran.stderr == b""
+
+
+def test_completions_are_offered(program):
+    ran = program(
+        env={**os.environ, "_FOLDLINE_COMPLETE": "bash_complete", "COMP_WORDS": "foldline in", "COMP_CWORD": "1"}
+    )
+    assert ran.stdout == b"plain,inspect\n"

@@ -1,0 +1,104 @@
+"""Nothing from data makes a terminal obey."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foldline.cli import screen
+from foldline.cli.screen import safe, safe_json, working
+
+OBEYED = {
+    *map(chr, range(0x20)),
+    *map(chr, range(0x7F, 0xA0)),
+    *"\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069",
+}
+
+
+@given(st.text(st.characters()) | st.text(sorted(OBEYED)))
+def test_nothing_a_terminal_obeys_is_left(text):
+    assert not OBEYED & set(safe(text))
+    safe(text).encode("utf-8")
+
+
+@given(st.text("abcäöß中文 .:/"))
+def test_plain_text_is_left_as_it_is(text):
+    assert safe(text) == text
+
+
+@given(st.recursive(st.text(st.characters(exclude_categories=["Cs"])), lambda inner: st.lists(inner), max_leaves=5))
+def test_a_document_made_harmless_says_the_same(value):
+    data = json.dumps(value, ensure_ascii=False).encode()
+    shown = safe_json(data)
+    assert json.loads(shown) == value
+    assert not (OBEYED - {"\n", "\t"}) & set(shown.decode())
+
+
+class Terminal:
+    """A stream that says it is a terminal, and keeps what it was sent."""
+
+    encoding = "utf-8"
+
+    def __init__(self) -> None:
+        self.sent = ""
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        self.sent += text
+        return len(text)
+
+    def flush(self) -> None:
+        pass
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(screen, "PATIENCE", 0.05)
+    monkeypatch.setenv("TERM", "xterm")
+    return sys.stderr
+
+
+def test_long_work_shows_a_sign_of_life_and_takes_it_away(terminal):
+    with working("reading \x1b]0;evil") as life:
+        wait_for(lambda: "reading" in terminal.sent)
+        life.step("counting")
+        wait_for(lambda: "counting" in terminal.sent)
+    assert "\x1b]0;evil" not in terminal.sent
+    sent = terminal.sent
+    time.sleep(0.2)
+    assert terminal.sent == sent
+
+
+def wait_for(fact) -> None:
+    end = time.monotonic() + 10
+    while not fact():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_short_work_shows_nothing(terminal, monkeypatch):
+    monkeypatch.setattr(screen, "PATIENCE", 60)
+    with working("reading"):
+        pass
+    assert terminal.sent == ""
+
+
+def test_quiet_work_shows_nothing(terminal):
+    with working("reading", quiet=True):
+        time.sleep(0.2)
+    assert terminal.sent == ""
+
+
+def test_without_a_terminal_nothing_is_shown(capsys, monkeypatch):
+    monkeypatch.setattr(screen, "PATIENCE", 0.01)
+    with working("reading"):
+        time.sleep(0.1)
+    assert capsys.readouterr().err == ""

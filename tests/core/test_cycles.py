@@ -1,0 +1,185 @@
+"""Calls and results find each other, one cycle is one range, and a list that grows is paired as if it came whole."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foldline.core.cycles import Pairer, Pairing, Place, ToolCycle, begins_with_thinking, inside, open_loop, pair
+from foldline.model import Grammar, Message, Origin, Text, Thinking, ToolCall, ToolResult
+
+RUNS, SINGLE = Grammar(step="run"), Grammar(step="message")
+
+
+def user(text="go on"):
+    return Message("user", Origin.USER, (Text(text),))
+
+
+def step(*ids, text="", thinking=""):
+    thought = (Thinking(thinking),) if thinking else ()
+    said = (Text(text),) if text else ()
+    return Message("assistant", Origin.ASSISTANT, (*thought, *said, *(ToolCall(id_, "read", "{}") for id_ in ids)))
+
+
+def results(*ids, text=""):
+    said = (Text(text),) if text else ()
+    return Message("user", Origin.TOOL, (*(ToolResult(id_, (Text(f"of {id_}"),)) for id_ in ids), *said))
+
+
+few_ids = st.lists(st.sampled_from("abc"), max_size=3)
+any_message = st.one_of(
+    st.builds(user),
+    few_ids.map(lambda ids: step(*ids, text="so")),
+    few_ids.map(lambda ids: results(*ids, text="and")),
+    st.just(Message("system", Origin.SYSTEM, (Text("be kind"),))),
+    st.just(Message("assistant", Origin.ASSISTANT, (ToolCall("a", "read", "{}"), ToolResult("a", (Text("x"),))))),
+)
+any_list = st.lists(any_message, max_size=14).map(tuple)
+grammars = st.sampled_from([RUNS, SINGLE])
+
+
+def slowly_paired(messages, grammar):
+    """The definition, spelled out without any cleverness: which call each result answers."""
+    steps = []
+    for index, message in enumerate(messages):
+        if message.role == "assistant":
+            if grammar.step == "run" and index and messages[index - 1].role == "assistant":
+                steps[-1].append(index)
+            else:
+                steps.append([index])
+    calls = [[Place(i, n) for i in run for n in range(len(messages[i].calls))] for run in steps]
+    answers, orphans, duplicates = {}, [], []
+    for index, message in enumerate(messages):
+        for nth, result in enumerate(message.results):
+            same = [
+                [place for place in of_step if messages[place.message].calls[place.nth].id == result.call_id]
+                for of_step in calls
+            ]
+            earlier = [[place for place in of_step if place.message <= index] for of_step in same]
+            waiting = [[place for place in of_step if place not in answers] for of_step in earlier]
+            nearest = next((of_step for of_step in reversed(waiting) if of_step), None)
+            if nearest:
+                answers[nearest[0]] = Place(index, nth)
+            else:
+                (duplicates if any(earlier) else orphans).append(Place(index, nth))
+    cycles = []
+    for run, of_step in zip(steps, calls, strict=True):
+        given_answers = tuple(answers.get(place) for place in of_step)
+        stop = max([run[-1] + 1, *(place.message + 1 for place in given_answers if place)])
+        cycles.append(ToolCycle(run[0], run[-1] + 1, stop, tuple(of_step), given_answers))
+    return Pairing(tuple(cycles), tuple(orphans), tuple(duplicates))
+
+
+@given(any_list, grammars)
+@settings(deadline=None)
+def test_pairing_is_what_its_definition_says(messages, grammar):
+    assert pair(messages, grammar) == slowly_paired(messages, grammar)
+
+
+@given(any_list, grammars)
+@settings(deadline=None)
+def test_every_result_is_an_answer_an_orphan_or_a_duplicate_and_only_one_of_them(messages, grammar):
+    found = pair(messages, grammar)
+    answers = [answer for cycle in found.cycles for answer in cycle.answers if answer]
+    every = [Place(i, n) for i, message in enumerate(messages) for n in range(len(message.results))]
+    assert sorted([*answers, *found.orphans, *found.duplicates]) == every
+
+
+@given(any_list, any_list, grammars)
+@settings(deadline=None)
+def test_a_list_that_grows_is_paired_as_if_it_came_whole(first, more, grammar):
+    pairer = Pairer(grammar)
+    for length in range(len(first) + 1):
+        assert pairer.pair(first[:length]) == pair(first[:length], grammar)
+    assert pairer.pair(first + more) == pair(first + more, grammar)
+    assert pairer.pair(more) == pair(more, grammar)
+    assert pairer.pair(first) == pair(first, grammar)
+
+
+def test_only_what_is_new_is_looked_at():
+    class Watched(Message):
+        looks = 0
+
+        @property
+        def results(self):
+            Watched.looks += 1
+            return ()
+
+    old = tuple(Watched("user", Origin.USER, (Text(str(n)),)) for n in range(500))
+    pairer = Pairer(RUNS)
+    pairer.pair(old)
+    Watched.looks = 0
+    pairer.pair((*old, Watched("user", Origin.USER, (Text("new"),))))
+    assert Watched.looks == 1
+
+
+def test_a_parallel_step_is_one_cycle_with_all_its_results():
+    found = pair([user(), step("a", "b"), results("b"), results("a"), step(text="done")], RUNS)
+    assert found.cycles[0] == ToolCycle(1, 2, 4, (Place(1, 0), Place(1, 1)), (Place(3, 0), Place(2, 0)))
+    assert found.cycles[1] == ToolCycle(4, 5, 5, (), ())
+    assert found.orphans == found.duplicates == ()
+
+
+def test_a_run_of_assistant_messages_is_one_step_only_where_the_grammar_says_so():
+    messages = [step(thinking="hm"), step("a"), results("a")]
+    assert [cycle.start for cycle in pair(messages, RUNS).cycles] == [0]
+    assert [cycle.start for cycle in pair(messages, SINGLE).cycles] == [0, 1]
+
+
+def test_late_results_stretch_their_cycle():
+    found = pair([step("a"), user(), step(text="meanwhile"), results("a")], RUNS)
+    assert (found.cycles[0].start, found.cycles[0].stop) == (0, 4)
+
+
+def test_an_id_used_in_each_step_pairs_within_its_step():
+    found = pair([step("x"), results("x"), step("x"), results("x")], SINGLE)
+    assert [cycle.answers for cycle in found.cycles] == [(Place(1, 0),), (Place(3, 0),)]
+
+
+def test_equal_ids_in_one_step_pair_in_their_order():
+    found = pair([step("x", "x"), results("x", "x")], RUNS)
+    assert found.cycles[0].answers == (Place(1, 0), Place(1, 1))
+
+
+def test_calls_without_results_are_pending():
+    cycle = pair([step("a", "b"), results("b")], RUNS).cycles[0]
+    assert cycle.pending == (Place(0, 0),)
+
+
+def test_a_result_before_its_call_is_an_orphan_and_a_second_one_a_duplicate():
+    found = pair([results("a"), step("a"), results("a"), results("a")], RUNS)
+    assert found.orphans == (Place(0, 0),)
+    assert found.duplicates == (Place(3, 0),)
+
+
+def test_nothing_pairs_to_nothing():
+    assert pair([], RUNS) == Pairing(())
+
+
+def test_the_open_loop_is_the_last_steps_that_all_call():
+    messages = [step("a"), results("a"), step(text="done"), user(), step("b"), results("b"), step("c"), results("c")]
+    assert [cycle.start for cycle in open_loop(pair(messages, RUNS))] == [4, 6]
+    assert open_loop(pair([*messages, step(text="done")], RUNS)) == ()
+    assert open_loop(Pairing(())) == ()
+
+
+@pytest.mark.parametrize(
+    ("message", "thinks"),
+    [(step("a", thinking="hm"), True), (step("a"), False), (Message("assistant", Origin.ASSISTANT, ()), False)],
+)
+def test_a_step_begins_with_thinking_or_not(message, thinks):
+    assert begins_with_thinking([message], ToolCycle(0, 1, 1, (), ())) is thinks
+
+
+spans = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)).map(sorted).map(tuple), max_size=6).map(sorted)
+
+
+@given(spans)
+def test_inside_is_every_position_strictly_within_a_span(ordered):
+    assert inside(ordered) == {at for start, stop in ordered for at in range(start + 1, stop)}
+
+
+def test_overlapping_cycles_cost_no_more_than_their_union():
+    many = [(start, 20_000) for start in range(10_000)]
+    assert inside(many) == set(range(1, 20_000))
