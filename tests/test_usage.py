@@ -17,8 +17,8 @@ RESPONSES = {"input_tokens": 1_000, "output_tokens": 5, "input_tokens_details": 
 GEMINI = {"promptTokenCount": 1_000, "cachedContentTokenCount": 900, "candidatesTokenCount": 3, "thoughtsTokenCount": 2}
 CASES = [
     ("anthropic", {"usage": ANTHROPIC}, Usage(1_000, 5, 900, 88)),
-    ("openai_chat", {"usage": CHAT}, Usage(1_000, 5, 900, 0)),
-    ("openai_responses", {"usage": RESPONSES}, Usage(1_000, 5, 900, 0)),
+    ("openai-chat", {"usage": CHAT}, Usage(1_000, 5, 900, 0)),
+    ("openai-responses", {"usage": RESPONSES}, Usage(1_000, 5, 900, 0)),
     ("gemini", {"usageMetadata": GEMINI}, Usage(1_000, 5, 900, 0)),
 ]
 
@@ -55,15 +55,15 @@ def test_gemini_objects_spell_their_fields_otherwise():
 def test_stream_events_that_carry_a_response_are_read():
     assert usage_from("anthropic", {"type": "message_start", "message": {"usage": ANTHROPIC}}) == CASES[0][2]
     assert (
-        usage_from("openai_responses", {"type": "response.completed", "response": {"usage": RESPONSES}}) == CASES[2][2]
+        usage_from("openai-responses", {"type": "response.completed", "response": {"usage": RESPONSES}}) == CASES[2][2]
     )
 
 
 def test_cache_fields_may_be_null_or_missing():
     bare = {"input_tokens": 10, "cache_read_input_tokens": None, "output_tokens": 1}
     assert usage_from("anthropic", {"usage": bare}) == Usage(10, 1, 0, 0)
-    assert usage_from("openai_responses", {"usage": bare}) == Usage(10, 1, 0, 0)
-    assert usage_from("openai_chat", {"usage": {"prompt_tokens": 3, "prompt_tokens_details": None}}) == Usage(
+    assert usage_from("openai-responses", {"usage": bare}) == Usage(10, 1, 0, 0)
+    assert usage_from("openai-chat", {"usage": {"prompt_tokens": 3, "prompt_tokens_details": None}}) == Usage(
         3, 0, 0, 0
     )
 

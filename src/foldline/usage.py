@@ -19,7 +19,7 @@ _HOLDERS = ("usage", "usageMetadata", "usage_metadata")
 _WRAPPERS = ("message", "response")
 """Where stream events keep the response they speak of: `message_start`, `response.completed`."""
 
-_WHOLE_INPUT = frozenset({"openai_responses", "codex"})
+_WHOLE_INPUT = frozenset({"openai-responses", "codex"})
 """Dialects whose `input_tokens` includes the cache even when no details say so."""
 
 

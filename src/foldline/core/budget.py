@@ -4,7 +4,7 @@ Values only. Which model has which window is in `foldline.models`; what to do at
 
     |<------------------------------ window ------------------------------>|
     |<-------------------- room ------------------------->|<--- reserve -->|
-    |         target     prune_at    compact_at  emergency|     the reply  |
+    |              target          prune_at     compact_at|   the reply    |
 """
 
 from __future__ import annotations
@@ -50,8 +50,7 @@ class Budget:
     reserve: int | None = None
     max_bytes: int | None = None
     prune_at: float = 0.70
-    compact_at: float = 0.85
-    emergency_at: float = 0.97
+    compact_at: float = 1.0
     target: float = 0.50
     notices: tuple[Notice, ...] = field(default=(), compare=False)
     room: int = field(init=False)
@@ -71,10 +70,10 @@ class Budget:
         object.__setattr__(self, "room", self.window - reserve)
 
     def _check_marks(self) -> None:
-        if not 0 < self.target <= self.prune_at <= self.compact_at <= self.emergency_at <= 1:
-            marks = (self.target, self.prune_at, self.compact_at, self.emergency_at)
+        if not 0 < self.target <= self.prune_at <= self.compact_at <= 1:
+            marks = (self.target, self.prune_at, self.compact_at)
             raise ValueError(
-                "the marks must rise from above 0 to 1: target ≤ prune_at ≤ compact_at ≤ emergency_at; "
+                "the marks must rise from above 0 to 1: target ≤ prune_at ≤ compact_at; "
                 f"they are {', '.join(map(str, marks))}"
             )
 

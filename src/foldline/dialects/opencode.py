@@ -42,9 +42,11 @@ class OpenCode(Dialect):
         whole = [_messages(turn, row, data) for row, (turn, data) in enumerate(zip(turns, rows, strict=True))]
         start, kept = _live(turns) if history == "live" else (0, range(0))
         chosen = [*range(start, len(turns))][:1] if kept else []
-        order = [*range(start, min(start + 2, len(turns))), *kept, *range(start + 2, len(turns))] if kept else [
-            *range(start, len(turns))
-        ]
+        order = (
+            [*range(start, min(start + 2, len(turns))), *kept, *range(start + 2, len(turns))]
+            if kept
+            else [*range(start, len(turns))]
+        )
         messages = tuple(message for row in order for message in whole[row])
         failed = sum(_failed(turn) for turn in turns)
         notices = (Notice("api-error", f"{failed} answers failed; the model never saw them"),) if failed else ()

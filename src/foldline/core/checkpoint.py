@@ -1,0 +1,165 @@
+"""Checkpoints: "the history up to here may be represented by this", and the message that says so.
+
+    Summary, Facts, Ledger ── compose ──> text ── Checkpoint ──> one row in the archive
+
+A checkpoint is found again by the skeleton of the history it covers, and recognised when it comes back as input by the
+hash of its text, never by a marker. It is never changed: a better one is another row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from foldline.core.facts import Facts
+from foldline.core.ledger import Ledger
+from foldline.core.notes import SNAPSHOT_LENGTH, notes
+from foldline.core.prompts import fill, prompt
+from foldline.core.summary import Summary, render
+from foldline.core.text import head
+from foldline.model import REF_LENGTH, Message, Origin, Text, ToolResult, digest
+
+SNAPSHOT = 6
+"""Messages that the snapshot shows: the last ones that were folded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a checkpoint was made: enough to tell whether another would be the same."""
+
+    style: str = "checkpoint"
+    focus: str = ""
+    model: str = ""
+    version: str = ""
+    direction: str = "up-to"
+    kind: str = "regular"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """One row. It stands for messages `start` to `stop` of the history whose skeleton after `stop` is `skeleton`."""
+
+    text: str
+    skeleton: str
+    start: int
+    stop: int
+    recipe: Recipe
+    summary: Summary
+    facts: Facts
+    ledger: Ledger
+    generation: int = 1
+    parent: str = ""
+    scope: str = ""
+
+    @property
+    def ref(self) -> str:
+        """Its name: the hash of what it says and covers."""
+        return digest(f"{self.skeleton}\0{self.parent}\0{self.text}".encode("utf-8", "surrogatepass"))[:REF_LENGTH]
+
+    @property
+    def message(self) -> Message:
+        """What the model is shown: a user message by its role, a summary by its origin."""
+        return Message("user", Origin.SUMMARY, (Text(self.text),))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "text": self.text,
+            "skeleton": self.skeleton,
+            "start": self.start,
+            "stop": self.stop,
+            "recipe": asdict(self.recipe),
+            "summary": self.summary.to_dict(),
+            "facts": self.facts.to_dict(),
+            "ledger": self.ledger.to_dict(),
+            "generation": self.generation,
+            "parent": self.parent,
+            "scope": self.scope,
+        }
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> Checkpoint:
+        return cls(
+            **{
+                **saved,
+                "recipe": Recipe(**saved["recipe"]),
+                "summary": Summary.from_dict(saved["summary"]),
+                "facts": Facts.from_dict(saved["facts"]),
+                "ledger": Ledger.from_dict(saved["ledger"]),
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What stands around a summary: how much it covers, who wrote it, how to go on, where the transcript is."""
+
+    covered: int
+    author: str
+    resume: str
+    kept_tail: bool = True
+    transcript: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """The text of a checkpoint, and how many lines of each section found no room."""
+
+    text: str
+    tokens: int
+    left_out: tuple[tuple[str, int], ...] = ()
+
+
+def compose(
+    summary: Summary,
+    facts: Facts,
+    ledger: Ledger,
+    snapshot: str,
+    frame: Frame,
+    room: int,
+    size: Callable[[str], int],
+) -> Composed:
+    """Opening, summary, notes, snapshot, continuation. The notes take what room the rest leaves."""
+    before = [_opening(frame), render(summary)]
+    after = [f"## The latest messages before these notes\n{snapshot}" if snapshot else "", *_closing(frame)]
+    used = sum(size(piece) + 2 for piece in (*before, *after) if piece)
+    noted = notes(facts, ledger, max(room - used, 0), size)
+    text = "\n\n".join(piece for piece in (*before, noted.text, *after) if piece)
+    return Composed(text, size(text), noted.left_out)
+
+
+def _opening(frame: Frame) -> str:
+    coverage = f"These notes stand for {frame.covered:,} messages."
+    return fill("resume-opening", coverage=coverage, author=frame.author)
+
+
+def _closing(frame: Frame) -> list[str]:
+    found = [prompt("resume-kept").text] if frame.kept_tail else []
+    if frame.transcript:
+        found.append(fill("resume-transcript", path=frame.transcript))
+    return [*found, f"## How to go on\n{frame.resume}"]
+
+
+def snapshot_of(messages: Sequence[Message], first: int, room: int, size: Callable[[str], int]) -> str:
+    """The last folded messages, each by its beginning, as many as fit."""
+    lines: list[str] = []
+    for index in range(len(messages) - 1, max(len(messages) - 1 - SNAPSHOT, -1), -1):
+        line = _glance(messages[index], first + index + 1)
+        room -= size(line) + 1
+        if room < 0:
+            break
+        if line:
+            lines.append(line)
+    return "\n".join(reversed(lines))
+
+
+def _glance(message: Message, number: int) -> str:
+    pieces = [message.text.strip()] if message.text.strip() else []
+    pieces += [f"called {call.name}({head(call.arguments, 120)})" for call in message.calls]
+    said = f"[{number} {message.origin.value}] {head(' '.join(pieces), SNAPSHOT_LENGTH)}" if pieces else ""
+    shown = [f"[{number} tool output] `{_first_line(result)}`" for result in message.results]
+    return "\n".join(filter(None, [said, *shown]))
+
+
+def _first_line(result: ToolResult) -> str:
+    return head(next((line for line in result.text.split("\n") if line.strip()), ""), SNAPSHOT_LENGTH // 2)
