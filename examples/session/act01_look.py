@@ -18,7 +18,8 @@ PY"""
 
 ACT = (
     user(
-        "Morning. The Nordfracht import has been dead since 14 March: every single row is refused, and dispatch has been "
+        "Morning. The Nordfracht import has been dead since 14 March: every single row is refused, and dispatch has "
+        "been "
         "typing parcels in by hand. Have a look around and tell me what is wrong and how you would fix it. "
         "Don't change anything yet."
     ),
@@ -39,7 +40,8 @@ ACT = (
     step(
         sh("python -m pytest -q", "Run the tests"),
         read("tests/test_nordfracht.py"),
-        think="Every row of the 14th fails with KeyError 'Sendungsnr', the very first column. The other columns are not "
+        think="Every row of the 14th fails with KeyError 'Sendungsnr', the very first column. The other "
+        "columns are not "
         "named, because the first lookup already fails. That smells like a byte order mark glued to the first heading. "
         "The parser decodes as cp1252, so UTF-8 with a mark would turn into three odd letters before the name.",
     ),
@@ -59,7 +61,8 @@ ACT = (
         read("waybill/models.py"),
         read("waybill/board.py"),
         read("migrations/0003_cod_cents.sql"),
-        say="Two more surprises in the same file: thousands points, and a status we don't know. Now where the amounts go.",
+        say="Two more surprises in the same file: thousands points, and a status we don't know. Now where the amounts "
+        "go.",
     ),
     step(
         grep(r"\bcod\b", "*.py"),
@@ -69,7 +72,7 @@ ACT = (
     ),
     step(
         sh(
-            "sqlite3 :memory: \"SELECT 19.99 * 100, CAST(19.99 * 100 AS INTEGER), CAST(round(19.99 * 100) AS INTEGER)\"",
+            'sqlite3 :memory: "SELECT 19.99 * 100, CAST(19.99 * 100 AS INTEGER), CAST(round(19.99 * 100) AS INTEGER)"',
             "Check how the backfill rounds",
         ),
         think="The backfill in 0003 casts without rounding. 19.99 is not exact in binary, so the cast may lose a cent. "
@@ -79,15 +82,20 @@ ACT = (
         """
 Nothing changed. What I found:
 
-1. **Encoding.** Since the 14th the feed is UTF-8 with a byte order mark; `Nordfracht.rows` decodes cp1252. The first heading becomes `ï»¿Sendungsnr`, so every row fails with `KeyError: 'Sendungsnr'` (110 of 110).
-2. **Amounts.** The new export writes thousands points (`1.732,15`). `float("1.732.15")` would be the next thing to fail.
+1. **Encoding.** Since the 14th the feed is UTF-8 with a byte order mark; `Nordfracht.rows` decodes cp1252. The \
+first heading becomes `ï»¿Sendungsnr`, so every row fails with `KeyError: 'Sendungsnr'` (110 of 110).
+2. **Amounts.** The new export writes thousands points (`1.732,15`). `float("1.732.15")` would be the next thing to \
+fail.
 3. **Status.** `Zustellhindernis` is new and not in the table; six rows have it.
 
-I'd accept both encodings (mark present: UTF-8, otherwise cp1252), give amounts a parser of their own, and map the new status once you say to what.
+I'd accept both encodings (mark present: UTF-8, otherwise cp1252), give amounts a parser of their own, and map the \
+new status once you say to what.
 
 Two remarks on the side:
-- Cash is a float from the feed to the page (`Parcel.cod`, the `cod` column, `board.euro`), although there is a `cod_cents` column that no code uses.
-- `0003_cod_cents.sql` fills that column with `CAST(cod * 100 AS INTEGER)`, which cuts off instead of rounding: 19.99 became 1998. Rows older than February may be a cent short.
+- Cash is a float from the feed to the page (`Parcel.cod`, the `cod` column, `board.euro`), although there is a \
+`cod_cents` column that no code uses.
+- `0003_cod_cents.sql` fills that column with `CAST(cod * 100 AS INTEGER)`, which cuts off instead of rounding: \
+19.99 became 1998. Rows older than February may be a cent short.
 """
     ),
 )

@@ -6,8 +6,10 @@ from session.perform import draft
 from session.script import edit, grep, read, sh, step, tell, todo, user, write
 
 RULE = (
-    "Two house rules while you're in here: everything under migrations/ belongs to ops, so whatever you find there stays "
-    "exactly as it is, and an amount of money is a whole number of cents, an int, all the way from the feed to the page. "
+    "Two house rules while you're in here: everything under migrations/ belongs to ops, so whatever you find "
+    "there stays "
+    "exactly as it is, and an amount of money is a whole number of cents, an int, all the way from the feed to "
+    "the page. "
     "I don't want to see a float near cash again."
 )
 
@@ -24,7 +26,8 @@ NEW_DECODE = '        text = data.decode("utf-8-sig" if data.startswith(codecs.B
 
 ACT = (
     user(
-        "That matches what I suspected, and it's worse than I hoped. Go ahead with all three, and move cash to cents for good. "
+        "That matches what I suspected, and it's worse than I hoped. Go ahead with all three, and move cash to "
+        "cents for good. "
         + RULE
         + " I'll take the rounding to them myself. Zustellhindernis counts as in transit for now, keep the note. "
         "Commit when green, on a branch."
@@ -56,7 +59,8 @@ ACT = (
             "    assert event.status is Status.IN_TRANSIT\n"
             '    assert event.note == "Klingel defekt"\n',
         ),
-        think="Amounts come in three shapes: German with points and comma, Pelican's plain decimal, and empty. One module "
+        think="Amounts come in three shapes: German with points and comma, Pelican's plain decimal, and "
+        "empty. One module "
         "with one function per notation keeps guessing out of it: '1.250' means different things in the two.",
     ),
     step(
@@ -117,7 +121,8 @@ ACT = (
         ),
         edit("waybill/models.py", "    cod: float | None = None\n", "    cod_cents: int | None = None\n"),
         sh(
-            "sed -i -E 's/parcel\\.cod\\b/parcel.cod_cents/g; s/\"cod\": parcel/\"cod_cents\": parcel/' waybill/api.py waybill/board.py"
+            'sed -i -E \'s/parcel\\.cod\\b/parcel.cod_cents/g; s/"cod": parcel/"cod_cents": parcel/\' waybill/api.py '
+            "waybill/board.py"
             " && git diff --stat",
             "Rename the field where it is only passed on",
         ),
@@ -137,7 +142,8 @@ ACT = (
         edit(
             "waybill/store.py",
             'rows = self.db.execute("SELECT * FROM parcels WHERE cod IS NOT NULL ORDER BY city, id")',
-            'rows = self.db.execute(\n            "SELECT * FROM parcels WHERE cod_cents IS NOT NULL ORDER BY city, id"\n        )',
+            'rows = self.db.execute(\n            "SELECT * FROM parcels WHERE cod_cents IS NOT NULL ORDER BY city, '
+            'id"\n        )',
         ),
         sh("python -m pytest -q", "Run all tests"),
         think="cod_cents exists in the schema since 0003, so the store can switch to it with no schema work at all.",
@@ -148,9 +154,11 @@ ACT = (
     ),
     step(
         sh(
-            "sed -i 's/cod=19\\.99/cod_cents=1999/g; s/cod=10\\.0/cod_cents=1000/; s/cod=20\\.0/cod_cents=2000/' tests/test_store.py"
+            "sed -i 's/cod=19\\.99/cod_cents=1999/g; s/cod=10\\.0/cod_cents=1000/; s/cod=20\\.0/cod_cents=2000/' "
+            "tests/test_store.py"
             " && sed -i 's/cod=49\\.9)/cod_cents=4990)/' tests/test_api.py"
-            " && sed -i 's/parcel\\.cod == pytest\\.approx(19\\.99)/parcel.cod_cents == 1999/; s/parcel\\.cod is None/parcel.cod_cents is None/'"
+            " && sed -i 's/parcel\\.cod == pytest\\.approx(19\\.99)/parcel.cod_cents == 1999/; s/parcel\\.cod is "
+            "None/parcel.cod_cents is None/'"
             " tests/test_pelican.py tests/test_nordfracht.py",
             "Move the tests to cents",
         ),
@@ -168,9 +176,12 @@ ACT = (
     ),
     step(
         sh(
-            "git add waybill/money.py tests/test_money.py waybill/models.py waybill/store.py waybill/api.py waybill/board.py "
-            "waybill/carriers/pelican.py tests/test_store.py tests/test_api.py tests/test_pelican.py waybill/carriers/nordfracht.py "
-            "tests/test_nordfracht.py && git commit -q -m 'Nordfracht: new export; cash in cents' && git log --oneline -3 && git status --short",
+            "git add waybill/money.py tests/test_money.py waybill/models.py waybill/store.py waybill/api.py "
+            "waybill/board.py "
+            "waybill/carriers/pelican.py tests/test_store.py tests/test_api.py tests/test_pelican.py "
+            "waybill/carriers/nordfracht.py "
+            "tests/test_nordfracht.py && git commit -q -m 'Nordfracht: new export; cash in cents' && git log --oneline "
+            "-3 && git status --short",
             "Commit",
         ),
         todo(*(f"x {entry}" for entry in PLAN)),
@@ -183,7 +194,8 @@ Done, on branch `nordfracht-utf8`.
 - `waybill/money.py` turns feed text into cents (`german`, `plain`); the field is now `cod_cents` from feed to API.
 - `Zustellhindernis` is in transit and keeps its note.
 
-The API's JSON key changed from `cod` to `cod_cents`. If anyone outside reads it, they need to know. The old `cod` column is no longer written.
+The API's JSON key changed from `cod` to `cod_cents`. If anyone outside reads it, they need to know. The old `cod` \
+column is no longer written.
 """
     ),
 )

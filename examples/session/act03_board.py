@@ -8,8 +8,10 @@ from session.script import edit, grep, read, sh, step, tell, user, write
 
 ACT = (
     user(
-        "Danke, der Import läuft wieder, alle 110 Zeilen sind da. Aber schau mal aufs Board: Til aus der Leitstelle hat mir gerade "
-        "diesen Screenshot geschickt, da stehen plötzlich 138.444,00 € für ein einziges Paket in Bonn. Die Fahrer kassieren bar, "
+        "Danke, der Import läuft wieder, alle 110 Zeilen sind da. Aber schau mal aufs Board: Til aus der Leitstelle "
+        "hat mir gerade "
+        "diesen Screenshot geschickt, da stehen plötzlich 138.444,00 € für ein einziges Paket in Bonn. Die Fahrer "
+        "kassieren bar, "
         "das darf auf keinen Fall so raus. Please fix it before anything else, and with a test this time.",
         image=screenshot(),
     ),
@@ -17,7 +19,8 @@ ACT = (
         read("waybill/board.py"),
         sh("python -m waybill.cli board 2>/dev/null", "Render the board from the imported samples"),
         grep("NF48983888", "*.csv"),
-        think="NF48983888 has 1.384,44 in the feed. The board prints 138.444,00: cents formatted as euro. That is my rename: "
+        think="NF48983888 has 1.384,44 in the feed. The board prints 138.444,00: cents formatted as euro. That is my "
+        "rename: "
         "I passed cents on to euro(), which still expects euro, and no test covers the board.",
         say="Das war ich: the feed says 1.384,44 €, and my rename hands cents to a function that prints euro.",
     ),
@@ -42,7 +45,10 @@ ACT = (
     ),
     step(
         grep(r"float|round\(|\* ?100|/ ?100", "waybill/*.py"),
-        sh("python -m waybill.cli board 2>/dev/null | grep -E 'NF4898388|NF48215350|PL-28364|Summe'", "Look at the lines of the screenshot"),
+        sh(
+            "python -m waybill.cli board 2>/dev/null | grep -E 'NF4898388|NF48215350|PL-28364|Summe'",
+            "Look at the lines of the screenshot",
+        ),
         say="Looking for any other place that still thinks in euro.",
     ),
     step(
@@ -51,17 +57,25 @@ ACT = (
     step(
         edit(
             "tests/test_board.py",
-            "from waybill import board\nfrom waybill.models import Event, Parcel, Status, Tracking\nfrom datetime import UTC, datetime\n",
-            "from datetime import UTC, datetime\n\nfrom waybill import board\nfrom waybill.models import Event, Parcel, Status, Tracking\n",
+            "from waybill import board\nfrom waybill.models import Event, Parcel, Status, Tracking\nfrom datetime "
+            "import UTC, datetime\n",
+            "from datetime import UTC, datetime\n\nfrom waybill import board\nfrom waybill.models import "
+            "Event, Parcel, "
+            "Status, Tracking\n",
         ),
-        sh("ruff check . && git add -A && git commit -q -m 'Board: amounts are cents' && git log --oneline -2", "Lint and commit"),
+        sh(
+            "ruff check . && git add -A && git commit -q -m 'Board: amounts are cents' && git log --oneline -2",
+            "Lint and commit",
+        ),
         say="Only the import order of my new file. Sorting it by hand.",
     ),
     tell(
         """
-Behoben und mit Test. The board now prints 1.384,44 € for NF48983888, and the sum is 31.585,83 € instead of 3.158.583,00 €.
+Behoben und mit Test. The board now prints 1.384,44 € for NF48983888, and the sum is 31.585,83 € instead of \
+3.158.583,00 €.
 
-The only `float` left in the package reads Nordfracht's weight (`2,500` kg), which is not cash. If any printout from between the two commits is in a van, it should be thrown away.
+The only `float` left in the package reads Nordfracht's weight (`2,500` kg), which is not cash. If any printout from \
+between the two commits is in a van, it should be thrown away.
 """
     ),
 )

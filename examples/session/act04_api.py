@@ -15,12 +15,12 @@ for path in ("/parcels/NF48983888", "/parcels/NOPE", "/parcels/NOPE/events", "/p
     print(seen[0], path, body.decode()[:120])
 PY"""
 
-OLD_EVENTS = '''    def events(self, parcel_id: str) -> tuple[Event, ...]:
+OLD_EVENTS = """    def events(self, parcel_id: str) -> tuple[Event, ...]:
         rows = self.db.execute(
             "SELECT * FROM events WHERE parcel_id = ? ORDER BY at, status", (parcel_id,)
         )
         return tuple(_event(row) for row in rows)
-'''
+"""
 
 PAGE_BY_TIME = '''
     def page(self, parcel_id: str, limit: int, after: datetime | None = None) -> tuple[Event, ...]:
@@ -43,7 +43,7 @@ PAGE_BY_KEY = '''
         return [_event(row) for row in rows]
 '''
 
-API_EVENTS_1 = '''
+API_EVENTS_1 = """
     def events(self, parcel_id: str, query: dict[str, list[str]]) -> tuple[int, Any]:
         if self.store.parcel(parcel_id) is None:
             return 404, {"error": f"no parcel {parcel_id}"}
@@ -54,9 +54,9 @@ API_EVENTS_1 = '''
         page = self.store.page(parcel_id, limit, datetime.fromisoformat(after) if after else None)
         following = page[-1].at.isoformat() if len(page) == limit else None
         return 200, {"events": [_event(event) for event in page], "next": following}
-'''
+"""
 
-API_EVENTS_2 = '''
+API_EVENTS_2 = """
     def events(self, parcel_id: str, query: dict[str, list[str]]) -> tuple[int, Any]:
         if self.store.parcel(parcel_id) is None:
             return 404, {"error": f"no parcel {parcel_id}"}
@@ -70,7 +70,7 @@ API_EVENTS_2 = '''
         page = self.store.page(parcel_id, limit + 1, after)
         following = _cursor(page[limit - 1]) if len(page) > limit else None
         return 200, {"events": [_event(event) for event in page[:limit]], "next": following}
-'''
+"""
 
 CURSOR = '''
 
@@ -97,8 +97,10 @@ COMMIT = (
 
 ACT = (
     user(
-        "Puh. Thanks, I've told Til. Next, the API. `GET /parcels/NOPE` gives a 500 in production, that should be a 404. And `/events` needs "
-        "paging, some Pelican parcels have 300 scans: `?limit=` (default 50, at most 200) and `?after=`, and the answer becomes "
+        "Puh. Thanks, I've told Til. Next, the API. `GET /parcels/NOPE` gives a 500 in production, that should be a "
+        "404. And `/events` needs "
+        "paging, some Pelican parcels have 300 scans: `?limit=` (default 50, at most 200) and `?after=`, and the "
+        "answer becomes "
         '`{"events": [...], "next": ...}` with null on the last page.'
     ),
     step(
@@ -127,46 +129,72 @@ ACT = (
             '    assert "NOPE" in body["error"]\n',
         ),
         sh("python -m pytest -q tests/test_api.py tests/test_paging.py 2>&1 | tail -15", "See them fail"),
-        think="tracking() returns None for an unknown id and parcel() dereferences it. For paging I will write the walk as a test: "
+        think="tracking() returns None for an unknown id and parcel() dereferences it. For paging I will "
+        "write the walk "
+        "as a test: "
         "follow next until null and expect every event exactly once, also when several share a time stamp.",
     ),
     step(
         edit("waybill/store.py", OLD_EVENTS, OLD_EVENTS + PAGE_BY_TIME),
         edit(
             "waybill/api.py",
-            '                return 200, [_event(event) for event in self.store.events(parcel_id)]\n',
+            "                return 200, [_event(event) for event in self.store.events(parcel_id)]\n",
             "                return self.events(parcel_id, query)\n",
         ),
         edit(
             "waybill/api.py",
             "        body = _parcel(tracking.parcel)\n",
-            '        if tracking is None:\n            return 404, {"error": f"no parcel {parcel_id}"}\n        body = _parcel(tracking.parcel)\n',
+            '        if tracking is None:\n            return 404, {"error": f"no parcel {parcel_id}"}\n        body = '
+            "_parcel(tracking.parcel)\n",
         ),
-        edit("waybill/api.py", '        body["status"] = tracking.status.value\n        return 200, body\n',
-             '        body["status"] = tracking.status.value\n        return 200, body\n' + API_EVENTS_1),
+        edit(
+            "waybill/api.py",
+            '        body["status"] = tracking.status.value\n        return 200, body\n',
+            '        body["status"] = tracking.status.value\n        return 200, body\n' + API_EVENTS_1,
+        ),
     ),
     step(
         edit("waybill/api.py", "from typing import Any\n", "from datetime import datetime\nfrom typing import Any\n"),
-        edit("waybill/api.py", 'REASONS[500] = "Internal Server Error"\n', 'REASONS[500] = "Internal Server Error"\n\nMOST = 200  # events on one page\n'),
+        edit(
+            "waybill/api.py",
+            'REASONS[500] = "Internal Server Error"\n',
+            'REASONS[500] = "Internal Server Error"\n\nMOST = 200  # events on one page\n',
+        ),
         sh("python -m pytest -q tests/test_api.py tests/test_paging.py", "Run the API's tests"),
     ),
     step(
-        sh("python -c \"from urllib.parse import parse_qs; print(parse_qs('after=2025-03-03T07:00:00+00:00'))\"", "How a plus sign arrives"),
+        sh(
+            "python -c \"from urllib.parse import parse_qs; print(parse_qs('after=2025-03-03T07:00:00+00:00'))\"",
+            "How a plus sign arrives",
+        ),
         grep(r"events_once|ORDER BY at", "*"),
-        think="Two separate faults. One: the time stamp contains '+00:00', and in a query string a plus is a space, so fromisoformat raises "
-        "and the client gets a 500. Two: the cursor is the time alone, so events sharing a time stamp with the last one on the page are skipped. "
-        "The unique index says an event is known by (parcel, at, status): the cursor must be (at, status). An opaque token solves both.",
-        say="Two faults: a plus sign in a query string is a space, and a time alone does not tell events apart. Checking both before I change it.",
+        think="Two separate faults. One: the time stamp contains '+00:00', and in a query string a plus is a space, so "
+        "fromisoformat raises "
+        "and the client gets a 500. Two: the cursor is the time alone, so events sharing a time stamp with the last "
+        "one on the page are skipped. "
+        "The unique index says an event is known by (parcel, at, status): the cursor must be (at, status). An "
+        "opaque token solves both.",
+        say="Two faults: a plus sign in a query string is a space, and a time alone does not tell events apart. "
+        "Checking both before I change it.",
     ),
     step(
         edit("waybill/store.py", PAGE_BY_TIME, PAGE_BY_KEY),
         edit("waybill/api.py", API_EVENTS_1, API_EVENTS_2),
         edit("waybill/api.py", "from datetime import datetime\nfrom typing import Any\n", "from typing import Any\n"),
-        edit("waybill/api.py", "import json\nimport logging\nfrom collections.abc", "import json\nimport logging\nfrom base64 import urlsafe_b64decode, urlsafe_b64encode\nfrom collections.abc"),
+        edit(
+            "waybill/api.py",
+            "import json\nimport logging\nfrom collections.abc",
+            "import json\nimport logging\nfrom base64 import urlsafe_b64decode, urlsafe_b64encode\nfrom "
+            "collections.abc",
+        ),
         say="The cursor becomes an opaque token of time and status, the same key as the unique index.",
     ),
     step(
-        edit("waybill/api.py", '        "place": event.place,\n        "note": event.note,\n    }\n', '        "place": event.place,\n        "note": event.note,\n    }\n' + CURSOR),
+        edit(
+            "waybill/api.py",
+            '        "place": event.place,\n        "note": event.note,\n    }\n',
+            '        "place": event.place,\n        "note": event.note,\n    }\n' + CURSOR,
+        ),
         sh("python -m pytest -q tests/test_api.py tests/test_paging.py", "Run the API's tests"),
     ),
     step(
@@ -178,8 +206,10 @@ ACT = (
         edit(
             "README.md",
             "Settings come from the environment:\n",
-            "`GET /parcels/{id}/events?limit=50&after=` answers `{\"events\": [...], \"next\": ...}`. Pass `next` as `after` to get the\n"
-            "following page; it is null on the last one. A page has at most 200 events.\n\nSettings come from the environment:\n",
+            '`GET /parcels/{id}/events?limit=50&after=` answers `{"events": [...], "next": ...}`. Pass `next` as '
+            "`after` to get the\n"
+            "following page; it is null on the last one. A page has at most 200 events.\n\nSettings come from the "
+            "environment:\n",
         ),
         sh(COMMIT, "Lint and commit"),
     ),
@@ -190,7 +220,11 @@ ACT = (
             "    minutes = [START + timedelta(minutes=n) for n in range(120)]\n"
             '    every_minute = [Event("PL-1", at, Status.IN_TRANSIT) for at in minutes]\n',
         ),
-        edit("waybill/api.py", "Opaque on purpose: a bare time stamp has a plus sign and is not unique.", "Opaque: a bare time stamp has a plus sign and is not unique."),
+        edit(
+            "waybill/api.py",
+            "Opaque on purpose: a bare time stamp has a plus sign and is not unique.",
+            "Opaque: a bare time stamp has a plus sign and is not unique.",
+        ),
         sh(COMMIT, "Lint and commit"),
         todo("x Unknown parcel: 404 instead of 500", "x Paging for /parcels/{id}/events", "x README: the new answer"),
     ),
@@ -198,7 +232,8 @@ ACT = (
         """
 Both done. Unknown parcels are 404 on `/parcels/{id}` and on `/events`.
 
-`next` is an opaque token rather than a time stamp: `+00:00` in a query string arrives as a space, and Pelican scans share minutes, so a time alone would have skipped events. Bad `limit` or `after` values are 400.
+`next` is an opaque token rather than a time stamp: `+00:00` in a query string arrives as a space, and Pelican scans \
+share minutes, so a time alone would have skipped events. Bad `limit` or `after` values are 400.
 """
     ),
 )

@@ -13,16 +13,16 @@ PRESERVED = 2
 
 SUMMARY = draft("compaction summary")
 
-OLD_OPEN = '''        self.db = sqlite3.connect(str(path), timeout=wait)
+OLD_OPEN = """        self.db = sqlite3.connect(str(path), timeout=wait)
         self.db.row_factory = sqlite3.Row
         self.batching = False
         self.db.execute("PRAGMA foreign_keys = ON")
         self.db.execute("PRAGMA journal_mode = WAL")  # readers go on while an import writes
-'''
+"""
 
-NEW_OPEN = '''        self.wait, self.local = wait, threading.local()
+NEW_OPEN = """        self.wait, self.local = wait, threading.local()
         self.batching = False
-'''
+"""
 
 DB = '''    @property
     def db(self) -> sqlite3.Connection:
@@ -31,14 +31,15 @@ DB = '''    @property
             self.local.db = sqlite3.connect(str(self.path), timeout=self.wait)
             self.local.db.row_factory = sqlite3.Row
             self.local.db.execute("PRAGMA foreign_keys = ON")
-            self.local.db.execute("PRAGMA journal_mode = WAL")  # readers go on while an import writes
+            self.local.db.execute("PRAGMA journal_mode = WAL")  # readers go on during an import
         return self.local.db
 
 '''
 
 ACT = (
     user(
-        "Morning. Please finish what we left: the one failing export test and the README. Then the store for several threads. "
+        "Morning. Please finish what we left: the one failing export test and the README. Then the store for "
+        "several threads. "
         "Commit as you go, but don't push anything, I want to read it first."
     ),
     step(
@@ -65,12 +66,17 @@ ACT = (
         edit(
             "README.md",
             "The schema lives in",
-            "`export-cod` lists open cash, oldest first. Days are calendar days at the desk; `--older-than 14` means fifteen and more.\n"
-            "For a file every night:\n\n    15 5 * * *  cd /srv/waybill && waybill export-cod --older-than 14 > /srv/export/open-cash.csv\n\nThe schema lives in",
+            "`export-cod` lists open cash, oldest first. Days are calendar days at the desk; `--older-than 14` means "
+            "fifteen and more.\n"
+            "For a file every night:\n\n    15 5 * * *  cd /srv/waybill && waybill export-cod --older-than 14 > "
+            "/srv/export/open-cash.csv\n\nThe schema lives in",
         ),
         sh("ruff check . && git add -A && git commit -q -m 'Export of open cash' && git log --oneline -1", "Commit"),
     ),
-    tell("The export is finished and committed, with the line for cron in the README. `--older-than 14` lists fifteen days and more. Now the store."),
+    tell(
+        "The export is finished and committed, with the line for cron in the README. `--older-than 14` lists "
+        "fifteen days and more. Now the store."
+    ),
     user("Fine by me, fifteen and more is what they meant. Go on."),
     step(
         todo("> Store: one connection per thread", "- A test with the API behind four threads", "- README: waitress"),
@@ -80,29 +86,49 @@ ACT = (
     step(
         write("tests/test_threads.py", draft("tests/test_threads.py")),
         sh("python -m pytest -q tests/test_threads.py", "See it fail"),
-        think="The same cure as in the cache: threading.local. One snag: ':memory:' gives every thread a database of its own. Tests use it in one thread only, so that is fine, but it should be said.",
+        think="The same cure as in the cache: threading.local. One snag: ':memory:' gives every thread a "
+        "database of its "
+        "own. Tests use it in one thread only, so that is fine, but it should be said.",
     ),
     step(
         edit("waybill/store.py", OLD_OPEN, NEW_OPEN),
         edit("waybill/store.py", "    def close(self) -> None:\n", DB + "    def close(self) -> None:\n"),
-        edit("waybill/store.py", "import sqlite3\nfrom collections import Counter\n", "import sqlite3\nimport threading\nfrom collections import Counter\n"),
+        edit(
+            "waybill/store.py",
+            "import sqlite3\nfrom collections import Counter\n",
+            "import sqlite3\nimport threading\nfrom collections import Counter\n",
+        ),
     ),
     step(
         sh("python -m pytest -q tests/test_threads.py", "Run it again"),
-        think="batching is still one flag for all threads: a batch in one thread would keep another thread's write from being committed.",
     ),
     step(
         grep("batching", "*.py"),
         read("waybill/store.py", 50, 30),
-        say="Green, but `batching` is one flag for all threads. A batch in one would hold back another's commit.",
+        think="The API works from four threads now. The other test: batching is one flag for all threads, so "
+        "a batch in "
+        "one keeps another thread's write from being committed.",
+        say="The API is fine now. What is left: `batching` is one flag for all threads, so a batch in one holds back "
+        "another's commit.",
     ),
     step(
-        sh("sed -i 's/self\\.batching/self.local.batching/; s/^        self\\.local\\.batching = False$/        self.local.batching = False/' waybill/store.py && git diff --stat", "Make the flag the thread's own"),
+        sh(
+            "sed -i 's/self\\.batching/self.local.batching/' waybill/store.py && git diff --stat",
+            "Make the flag the thread's own",
+        ),
         sh("python -m pytest -q tests/test_threads.py tests/test_batch.py", "Run both"),
     ),
     step(
-        edit("waybill/store.py", "        if not self.local.batching:\n", '        if not getattr(self.local, "batching", False):\n'),
-        edit("waybill/store.py", "        self.wait, self.local = wait, threading.local()\n        self.local.batching = False\n", "        self.wait, self.local = wait, threading.local()\n"),
+        edit(
+            "waybill/store.py",
+            "        if not self.local.batching:\n",
+            '        if not getattr(self.local, "batching", False):\n',
+        ),
+        edit(
+            "waybill/store.py",
+            "        self.wait, self.local = wait, threading.local()\n        self.local.batching = False\n",
+            "        self.wait, self.local = wait, threading.local()\n",
+        ),
         sh("python -m pytest -q", "All tests"),
         think="A thread that never opened a batch has no flag at all: ask with a default.",
         say="A thread that never opened a batch has no flag. Asking with a default.",
@@ -111,10 +137,15 @@ ACT = (
         edit(
             "README.md",
             "Tests: `python -m pytest -q`.",
-            "Several threads are fine, each has its own connection: `waitress-serve --threads=4 --call waybill.wsgi:make`.\n\nTests: `python -m pytest -q`.",
+            "Several threads are fine, each has its own connection: `waitress-serve --threads=4 --call "
+            "waybill.wsgi:make`.\n\nTests: `python -m pytest -q`.",
         ),
         write("waybill/wsgi.py", draft("waybill/wsgi.py")),
-        sh("ruff check . && python -m pytest -q && git add -A && git commit -q -m 'Store: one connection per thread' && git log --oneline -2 && git status --short", "Commit"),
+        sh(
+            "ruff check . && python -m pytest -q && git add -A && git commit -q -m 'Store: one connection per thread' "
+            "&& git log --oneline -2 && git status --short",
+            "Commit",
+        ),
     ),
     step(
         todo("x Store: one connection per thread", "x A test with the API behind four threads", "x README: waitress"),

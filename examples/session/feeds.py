@@ -22,11 +22,39 @@ PLACES = (
     ("Wuppertal", "Langerfeld"),
     ("Mönchengladbach", "MG-Güdderath"),
 )
-NOTES = ("", "", "", "", "Klingel defekt", "bei Nachbar Hübner abgegeben", "Adresse ergänzt", "Hof, 2. Eingang", "eilig")
-GERMAN = ("angekündigt", "abgeholt", "unterwegs", "unterwegs", "in Zustellung", "zugestellt", "zugestellt", "Rücksendung")
+NOTES = (
+    "",
+    "",
+    "",
+    "",
+    "Klingel defekt",
+    "bei Nachbar Hübner abgegeben",
+    "Adresse ergänzt",
+    "Hof, 2. Eingang",
+    "eilig",
+)
+GERMAN = (
+    "angekündigt",
+    "abgeholt",
+    "unterwegs",
+    "unterwegs",
+    "in Zustellung",
+    "zugestellt",
+    "zugestellt",
+    "Rücksendung",
+)
 PELICAN = ("CREATED", "COLLECTED", "HUB", "HUB", "ROUTE", "DONE", "DONE", "BACK")
 HAYATE = ("集荷", "輸送中", "輸送中", "持出中", "配達完了", "配達完了", "持戻り(不在)", "調査中")
-HAYATE_PEOPLE = ("田中 美咲", "佐藤 健", "Greta Petersen", "鈴木 一郎", "Noor Haddad", "高橋 由美子", "伊藤 さくら", "山本 拓也")
+HAYATE_PEOPLE = (
+    "田中 美咲",
+    "佐藤 健",
+    "Greta Petersen",
+    "鈴木 一郎",
+    "Noor Haddad",
+    "高橋 由美子",
+    "伊藤 さくら",
+    "山本 拓也",
+)
 HAYATE_HUBS = ("デュッセルドルフ中央", "オーバーカッセル", "インマーマン通り", "空港前")
 
 CP1252 = str.maketrans({"ı": "i"})
@@ -150,8 +178,13 @@ def _few_warnings(day: int) -> list[str]:
         for i in range(draw("few", day) % 3 + 2)
     ]
     rows = draw("nf", day) % 300 + 800
-    tail = f"{name}: {rows} rows, {rows - len(lines)} new events, {len(lines)} bad, {draw('s', day) % 900 / 100 + 21:.2f} s"
-    return [*lines, f"2025-03-{day} 05:01:58,{draw('t', day) % 900 + 100} INFO {tail}", f"2025-03-{day} 05:01:58,999 INFO done"]
+    spent = draw("s", day) % 900 / 100 + 21
+    tail = f"{name}: {rows} rows, {rows - len(lines)} new events, {len(lines)} bad, {spent:.2f} s"
+    return [
+        *lines,
+        f"2025-03-{day} 05:01:58,{draw('t', day) % 900 + 100} INFO {tail}",
+        f"2025-03-{day} 05:01:58,999 INFO done",
+    ]
 
 
 def _refusals(day: int, rows: int) -> list[str]:

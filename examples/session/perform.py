@@ -75,7 +75,7 @@ class Replay:
     def __init__(self) -> None:
         self.takes = iter([Take(**take) for take in json.loads(TAKES.read_text(encoding="utf-8"))])
 
-    def __call__(self, stage: Stage, call: Call) -> Take:
+    def __call__(self, _: Stage, call: Call) -> Take:
         take = next(self.takes, None)
         if take is None or take.command != call.input["command"]:
             raise SystemExit(f"no recorded answer for {call.input['command']!r}: run make_session.py --record")

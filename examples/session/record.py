@@ -1,13 +1,14 @@
 """Runs the shell commands of the acts for real, in a scratch copy of the invented project, and keeps what they printed.
 
-Needs git, and python, pytest and ruff on the PATH. The forms are then made from what was kept, so this is only run when
-the story changes. Times in the output are those of the machine that recorded.
+Needs git, sqlite3, and a virtual environment with pytest and ruff. The forms are then made from what was kept, so this
+is only run when the story changes. Times in the output are those of the machine that recorded.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -24,20 +25,21 @@ from session.stage import Stage, Take
 UNSEEN = (".git/", "var/", ".pytest_cache/", ".ruff_cache/")
 """Folders of the scratch copy that are no part of the project's text."""
 
-HISTORY = (
-    ("2024-10-02T09:11:00+02:00", "Mara Vogt", "Store for parcels and events", ("migrations/0001_init.sql", "waybill/store.py")),
-    ("2024-10-04T17:40:00+02:00", "Mara Vogt", "Models, settings, packaging", ("waybill/__init__.py", "waybill/models.py", "waybill/config.py", "pyproject.toml", ".gitignore")),
-    ("2024-10-21T10:02:00+02:00", "Mara Vogt", "Pelican feed", ("waybill/carriers/pelican.py", "waybill/carriers/base.py", "waybill/importer.py")),
-    ("2024-11-05T15:26:00+01:00", "Ops", "schema: events once", ("migrations/0002_events_once.sql",)),
-    ("2024-11-18T11:55:00+01:00", "Mara Vogt", "Nordfracht feed", ("waybill/carriers",)),
-    ("2024-12-09T08:30:00+01:00", "Til Reuter", "HTTP API", ("waybill/api.py", "tests/test_api.py", "tests/conftest.py")),
-    ("2025-01-14T16:12:00+01:00", "Til Reuter", "Dispatch board with open cash on delivery", ("waybill/board.py",)),
-    ("2025-01-15T09:05:00+01:00", "Mara Vogt", "Command line", ("waybill/cli.py",)),
-    ("2025-02-03T12:00:00+01:00", "Ops", "schema: cod_cents", ("migrations/0003_cod_cents.sql",)),
-    ("2025-02-27T18:44:00+01:00", "Mara Vogt", "Tests for both feeds, with samples", ("tests", "data/samples/nordfracht-2025-02-27.csv")),
-    ("2025-03-14T09:20:00+01:00", "Til Reuter", "Keep the feeds and the log of the 14th for a look", ("data", "logs")),
-    ("2025-03-17T08:15:00+01:00", "Mara Vogt", "CI, README", (".",)),
-)  # fmt: skip
+HISTORY = """
+2024-10-02T09:11:00+02:00 | Mara Vogt  | Store for parcels and events | migrations/0001_init.sql waybill/store.py
+2024-10-04T17:40:00+02:00 | Mara Vogt  | Models, settings | waybill/models.py waybill/config.py pyproject.toml
+2024-10-21T10:02:00+02:00 | Mara Vogt  | Pelican feed | waybill/carriers/pelican.py waybill/carriers/base.py
+2024-11-05T15:26:00+01:00 | Ops        | schema: events once | migrations/0002_events_once.sql
+2024-11-18T11:55:00+01:00 | Mara Vogt  | Nordfracht feed | waybill/carriers waybill/importer.py
+2024-12-09T08:30:00+01:00 | Til Reuter | HTTP API | waybill/api.py tests/test_api.py tests/conftest.py
+2025-01-14T16:12:00+01:00 | Til Reuter | Dispatch board with open cash on delivery | waybill/board.py
+2025-01-15T09:05:00+01:00 | Mara Vogt  | Command line | waybill/cli.py waybill/__init__.py .gitignore
+2025-02-03T12:00:00+01:00 | Ops        | schema: cod_cents | migrations/0003_cod_cents.sql
+2025-02-27T18:44:00+01:00 | Mara Vogt  | Tests for both feeds | tests data/samples/nordfracht-2025-02-27.csv
+2025-03-14T09:20:00+01:00 | Til Reuter | Keep the feeds and the log of the 14th for a look | data logs
+2025-03-17T08:15:00+01:00 | Mara Vogt  | CI, README | .
+"""
+"""The project's past: when, who, what, which paths."""
 
 
 def record() -> None:
@@ -55,9 +57,10 @@ class Booth:
     def __init__(self, folder: Path) -> None:
         self.folder, self.takes = folder, list[Take]()
         self.put(opening())
-        self.git("init", "-q", "-b", "main", at=HISTORY[0][0])
-        for at, who, message, paths in HISTORY:
-            self.git("add", *paths, at=at)
+        self.git("init", "-q", "-b", "main", at="")
+        for line in HISTORY.strip().splitlines():
+            at, who, message, paths = (cell.strip() for cell in line.split("|"))
+            self.git("add", *paths.split(), at=at)
             self.git("-c", f"user.name={who}", "commit", "-q", "-m", message, at=at)
 
     def git(self, *words: str, at: str) -> None:
@@ -102,11 +105,15 @@ class Booth:
 
     def plain(self, text: str) -> str:
         """The output as it would look on the user's machine and day."""
-        places = {str(self.folder): ROOT, sys.prefix: f"{ROOT}/.venv", sys.base_prefix: "/usr", "pytest-of-root": "pytest-of-mara"}
-        places |= {str(datetime.now().date()): str(BEGIN.date())}
+        places = {
+            str(self.folder): ROOT,
+            sys.prefix: f"{ROOT}/.venv",
+            sys.base_prefix: "/usr",
+            "pytest-of-root": "pytest-of-mara",
+        }
         for here, there in places.items():
             text = text.replace(here, there)
-        return text.rstrip("\n")
+        return re.sub(rf"{datetime.now().date()} \d\d:", f"{BEGIN.date()} 09:", text).rstrip("\n")
 
     def changes(self, stage: Stage) -> Mapping[str, str | None]:
         now = self.seen()

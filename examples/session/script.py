@@ -14,7 +14,7 @@ ROOT = "/home/mara/code/waybill"
 
 @dataclass(frozen=True)
 class Call:
-    """A tool call. `answer` is scripted where the tool reaches outside the project; otherwise the stage works it out."""
+    """A tool call. `answer` is scripted where the tool reaches outside the project; else the stage works it out."""
 
     tool: str
     input: Mapping[str, Any]

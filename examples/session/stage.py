@@ -123,7 +123,9 @@ def _edit(stage: Stage, args: Mapping[str, Any]) -> tuple[Stage, Outcome]:
     if not found:
         return _error(stage, f"String to replace not found in file.\nString: {old}")
     if found > 1 and not everywhere:
-        return _error(stage, f"The string occurs {found} times and replace_all is false. Give more of its surroundings.")
+        return _error(
+            stage, f"The string occurs {found} times and replace_all is false. Give more of its surroundings."
+        )
     content = before.replace(old, new)
     after = stage.with_files({path: content.encode("utf-8")})
     detail = {"filePath": args["file_path"], "oldString": old, "newString": new, "originalFile": before}
@@ -131,7 +133,7 @@ def _edit(stage: Stage, args: Mapping[str, Any]) -> tuple[Stage, Outcome]:
     return after, Outcome(f"The file {args['file_path']} has been updated successfully.", detail)
 
 
-def _hunks(old: str, new: str) -> list[Mapping[str, Any]]:
+def _hunks(old: str, new: str) -> list[dict[str, Any]]:
     hunks: list[dict[str, Any]] = []
     for line in list(difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm=""))[2:]:
         if line.startswith("@@"):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import stat
 
 import click
 import pytest
+import zstandard
 
 from foldline.cli.exits import CannotWrite
 from foldline.cli.files import Target, describe, put, target
@@ -65,6 +67,13 @@ def test_in_place_through_a_link_keeps_the_link(tmp_path, source):
     put(b"new", place(link, in_place=True))
     assert link.is_symlink()
     assert source.read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+def test_in_place_refuses_a_packed_file(source, pack):
+    source.write_bytes(pack(b"old"))
+    with pytest.raises(click.UsageError, match="packed"):
+        place(source, in_place=True)
 
 
 def test_in_place_refuses_what_someone_else_changed_meanwhile(source):

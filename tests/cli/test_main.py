@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -10,7 +11,7 @@ import time
 
 import pytest
 
-from cli.conversations import anthropic, claude_code
+from cli.conversations import anthropic, chat, claude_code
 from foldline.cli import main as module
 from foldline.cli.exits import code_of
 from foldline.errors import CannotFit, MalformedInput, UnknownDialect
@@ -93,10 +94,6 @@ class TestUnreadable:
         (tmp_path / "other.json").write_bytes(b'{"a": [1, 2, 3]}')
         self.refused(foldline(command, tmp_path / "other.json"), "other.json")
 
-    def test_a_dialect_nobody_knows(self, foldline, tmp_path, command):
-        (tmp_path / "a.json").write_bytes(anthropic(1))
-        self.refused(foldline(command, tmp_path / "a.json", "--dialect", "latin"), "latin")
-
     def refused(self, ran, name: str) -> None:
         """One line that names the place, and nothing on standard output."""
         assert (ran.code, ran.out) == (3, b"")
@@ -104,6 +101,28 @@ class TestUnreadable:
         assert name in ran.err
         assert ran.err.count("\n") == 1
         assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_dialect_nobody_knows_is_wrong_usage(foldline, command):
+    ran = foldline(command, "-", "--dialect", "latin", stdin=anthropic(1))
+    assert (ran.code, ran.out) == (2, b"")
+    assert "no dialect 'latin'" in ran.err
+    assert "claude-code" in ran.err
+
+
+def test_a_dialect_that_does_not_fit_is_unreadable(foldline):
+    ran = foldline("inspect", "-", "--dialect", "gemini", stdin=anthropic(1))
+    assert ran.code == 3
+    assert "standard input" in ran.err
+
+
+def test_a_conversation_that_is_not_there_cannot_be_picked(foldline):
+    several = json.dumps([{"traj": json.loads(chat())}] * 2).encode()
+    assert foldline("inspect", "-", "--pick", 1, stdin=several).code == 0
+    ran = foldline("inspect", "-", "--pick", 2, stdin=several)
+    assert ran.code == 3
+    assert "the file holds 2" in ran.err
 
 
 def test_an_unexpected_error_is_one_line_that_says_how_to_report_it(foldline, monkeypatch):
@@ -145,11 +164,18 @@ def test_json_does_not_import_rich(tmp_path, command):
 
 
 def test_an_interrupt_ends_with_130_and_no_traceback():
-    process = subprocess.Popen([*PROGRAM, "inspect", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [*PROGRAM, "inspect", "-"],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # where tests run in the background it is off
+    )
     try:
-        _until_it_reads(process)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == 130
+        process.stdin.write(b" " * (1 << 17))  # more than a pipe holds: when this is written, it is being read
+        while process.poll() is None:  # once is enough, unless it falls just before a read begins
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.2)
+        assert process.returncode == 130
         assert process.stderr.read() == b"foldline: interrupted\n"
     finally:
         process.kill()
@@ -157,13 +183,8 @@ def test_an_interrupt_ends_with_130_and_no_traceback():
         process.stderr.close()
 
 
-def _until_it_reads(process: subprocess.Popen[bytes]) -> None:
-    """Sends more than a pipe holds: when it is written, the program is reading."""
-    process.stdin.write(b" " * (1 << 17))
-    process.stdin.flush()
-
-
-def test_a_reader_that_goes_away_is_no_error(tmp_path):
+@pytest.mark.parametrize("command", ["inspect", "prune"])
+def test_a_reader_that_goes_away_is_no_error(tmp_path, command):
     (tmp_path / "a.json").write_bytes(anthropic(steps=200))
     reading, writing = os.pipe()
     os.close(reading)

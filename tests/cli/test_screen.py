@@ -59,14 +59,21 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal(monkeypatch):
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    monkeypatch.setattr(screen, "PATIENCE", 0.05)
-    monkeypatch.setenv("TERM", "xterm")
-    return sys.stderr
+def open_terminal(monkeypatch):
+    """Puts a terminal in the place of stderr; from inside the test, since pytest sets its own before."""
+
+    def put(patience: float = 0.05) -> Terminal:
+        terminal = Terminal()
+        monkeypatch.setattr(sys, "stderr", terminal)
+        monkeypatch.setattr(screen, "PATIENCE", patience)
+        monkeypatch.setenv("TERM", "xterm")
+        return terminal
+
+    return put
 
 
-def test_long_work_shows_a_sign_of_life_and_takes_it_away(terminal):
+def test_long_work_shows_a_sign_of_life_and_takes_it_away(open_terminal):
+    terminal = open_terminal()
     with working("reading \x1b]0;evil") as life:
         wait_for(lambda: "reading" in terminal.sent)
         life.step("counting")
@@ -84,14 +91,15 @@ def wait_for(fact) -> None:
         time.sleep(0.01)
 
 
-def test_short_work_shows_nothing(terminal, monkeypatch):
-    monkeypatch.setattr(screen, "PATIENCE", 60)
+def test_short_work_shows_nothing(open_terminal):
+    terminal = open_terminal(patience=60)
     with working("reading"):
         pass
     assert terminal.sent == ""
 
 
-def test_quiet_work_shows_nothing(terminal):
+def test_quiet_work_shows_nothing(open_terminal):
+    terminal = open_terminal()
     with working("reading", quiet=True):
         time.sleep(0.2)
     assert terminal.sent == ""

@@ -51,7 +51,7 @@ def test_marks_are_shares_of_the_room():
         ({"window": 100, "reserve": -1}, "reserve is -1"),
         ({"window": 100, "reserve": 100}, "no room"),
         ({"window": 100, "max_bytes": 0}, "max_bytes is 0"),
-        ({"window": 100, "prune_at": 0.9}, "marks must rise"),
+        ({"window": 100, "prune_at": 0.9, "compact_at": 0.8}, "marks must rise"),
         ({"window": 100, "target": 0.0}, "marks must rise"),
         ({"window": 100, "compact_at": 1.1}, "marks must rise"),
         ({"window": 100, "compact_at": float("nan")}, "marks must rise"),

@@ -174,6 +174,10 @@ def checked(url: str) -> str:
     """A base URL that holds nothing but an address. What is wrong is said without showing it."""
     origin_of(url)
     parts = urlsplit(url)
+    try:
+        (parts.hostname or "").encode("idna")
+    except UnicodeError:
+        raise ValueError("the base URL's host is no name a network knows") from None
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
         raise ValueError("the base URL may hold no user, password, query or fragment; give the key as key=")
     return url.rstrip("/")

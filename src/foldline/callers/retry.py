@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 from foldline.core.asking import Reply
 from foldline.errors import CallerError, Overloaded, RateLimited, StreamBroken, TimedOut
+from foldline.overflow import retry_after
 
 CURABLE = (RateLimited, Overloaded, TimedOut, StreamBroken)
 """What may be gone at the next try. An overflow, a wrong key and a refusal come back the same each time."""
@@ -78,11 +79,11 @@ class Retry:
         if self.tries < 1:
             raise ValueError(f"tries is {self.tries}; a model is asked at least once")
 
-    def pause(self, tried: int, error: CallerError, chance: float) -> float:
+    def pause(self, tried: int, wait: float | None, chance: float) -> float:
         """Twice as long each time, less a random half, so that callers do not come back all at once.
         Where the provider said how long, so long, and a little more for the same reason."""
-        if isinstance(error, RateLimited) and error.retry_after is not None:
-            return error.retry_after + self.first * chance
+        if wait is not None:
+            return wait + self.first * chance
         return float(min(self.most, self.first * 2.0 ** min(tried - 1, 32)) * (1 - chance / 2))
 
 
@@ -97,15 +98,17 @@ def persist(
 ) -> Generator[Step, Outcome | None, Reply]:
     """Ask until there is a reply. Raises the last error when there is no point, no try or no time left."""
     end = clock.now() + deadline
-    for tried in range(1, retry.tries + 1):
+    tried = 0
+    while True:
+        tried += 1
         outcome = yield Post(max(0.0, end - clock.now()))
         assert outcome is not None
         heard = hear(outcome)
         if isinstance(heard, Reply):
             return heard
-        pause = retry.pause(tried, heard, clock.chance())
         headers = outcome.headers if isinstance(outcome, Answer) else {}
+        wait = heard.retry_after if isinstance(heard, RateLimited) else retry_after(headers, clock.wall())
+        pause = retry.pause(tried, wait, clock.chance())
         if tried == retry.tries or not curable(heard, headers) or clock.now() + pause >= end:
             raise heard
         yield Pause(pause)
-    raise AssertionError("the last try either replies or raises")

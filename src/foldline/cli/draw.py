@@ -24,6 +24,8 @@ WIDEST = 110
 """Columns used at the most: bars longer than that are harder to compare, not easier."""
 ROOM_FOR_BARS = 60
 """In narrower terminals the numbers need the room."""
+ROOM_FOR_DETAILS = 44
+"""In narrower ones still, only names and tokens are shown."""
 BAR_SHARE = 3
 """A bar gets a third of the width."""
 HEADING = "bold"
@@ -46,6 +48,7 @@ class Picture:
         self.out = out
         self.width = min(out.width, WIDEST)
         self.bars = self.width // BAR_SHARE if self.width >= ROOM_FOR_BARS else 0
+        self.detailed = self.width >= ROOM_FOR_DETAILS
         self.full, self.empty = ("█", "░") if out.encoding.lower().startswith("utf") else ("#", ".")
 
     def draw(self, found: Inspection, given: Given) -> None:
@@ -89,32 +92,31 @@ class Picture:
     def shares(self, title: str, counted: str, shares: Sequence[Share]) -> None:
         if not any(share.count or share.tokens for share in shares):
             return
-        table = self.table(title)
-        for name in (counted, "tokens", "share"):
-            table.add_column(name, justify="right", no_wrap=True)
-        if self.bars:
-            table.add_column("", width=self.bars, no_wrap=True)
         whole, most = sum(share.tokens for share in shares) or 1, max(share.tokens for share in shares) or 1
+        columns = ["tokens", "share", counted] if self.detailed else ["tokens"]
+        table = self.table(title, *columns, *([""] if self.bars else []))
         for share in shares:
-            bar = [Text(self.full * round(self.bars * share.tokens / most), style=BAR)] if self.bars else []
-            numbers = (f"{share.count:,}", f"{share.tokens:,}", f"{share.tokens / whole:.0%}")
-            table.add_row(Text(safe(share.name)), *numbers, *bar)
+            bar = Text(self.full * round(self.bars * share.tokens / most), style=BAR)
+            cells = (f"{share.tokens:,}", f"{share.tokens / whole:.0%}", f"{share.count:,}", bar)
+            table.add_row(Text(safe(share.name)), *cells[: len(table.columns) - 1])
         self.out.print(table)
 
     def tiers(self, tiers: Sequence[Tier]) -> None:
-        table = self.table("What would free tokens")
-        for name in ("frees", "leaves"):
-            table.add_column(name, justify="right", no_wrap=True)
-        table.add_column("", style=FAINT)
+        columns = ["frees", "leaves"] if self.detailed else ["frees"]
+        table = self.table("What would free tokens", *columns, *([""] if self.bars else []))
         for tier in tiers:
-            table.add_row(Text(tier.name), f"{tier.freed:,}", f"{tier.left:,}", Text(tier.detail))
+            cells = (f"{tier.freed:,}", f"{tier.left:,}", Text(tier.detail, style=FAINT))
+            table.add_row(Text(tier.name), *cells[: len(table.columns) - 1])
         self.out.print(table)
         self.line("A cut also costs the summary that stands for what it folds.", FAINT)
 
-    def table(self, title: str) -> Table:
+    def table(self, title: str, *columns: str) -> Table:
+        """An empty table: names, numbers, and in the column without a heading whatever needs the room."""
         self.out.print()
         table = Table(box=None, width=self.width, pad_edge=False, padding=(0, 2, 0, 0), header_style=HEADING)
         table.add_column(title, ratio=1, overflow="ellipsis", no_wrap=True)
+        for name in columns:
+            table.add_column(name, justify="right" if name else "left", width=None if name else self.bars, no_wrap=True)
         return table
 
     def notices(self, found: Inspection) -> None:

@@ -20,6 +20,8 @@ from foldline.cli.screen import safe, safe_json
 
 STREAM = "-"
 """Standard input or output, where a file could be named."""
+_PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
+"""How gzip and zstd files begin: they are read unpacked, and written so."""
 _NEW_FILE = 0o666
 """What a new file's mode is before the user's mask."""
 _PERMISSIONS = 0o7777
@@ -61,10 +63,19 @@ def _onto(source: str, output: str | None) -> Target:
     if source == STREAM:
         raise click.UsageError("--in-place needs a file; standard input has no place")
     real = os.path.realpath(source)  # a link stays a link; what it points to is replaced
-    try:
-        return Target(real, replace=True, seen=os.stat(real))
-    except OSError:
+    if not os.path.isfile(real):
         return Target(real, replace=True)  # reading it will say what is wrong
+    if _is_packed(real):
+        raise click.UsageError(f"{source} is packed, and would not be afterwards; give --output with another name")
+    return Target(real, replace=True, seen=os.stat(real))
+
+
+def _is_packed(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(4).startswith(_PACKED)
+    except OSError:
+        return False  # as above
 
 
 def put(data: bytes, where: Target) -> None:

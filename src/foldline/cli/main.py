@@ -8,7 +8,9 @@ their own modules.
 from __future__ import annotations
 
 import importlib
+import io
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -72,8 +74,10 @@ def main() -> NoReturn:
         from click.shell_completion import shell_complete
 
         sys.exit(shell_complete(program, {}, "foldline", COMPLETE, os.environ[COMPLETE]))
-    code = run(sys.argv[1:])
-    sys.exit(code)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a character is no reason to fail
+    sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -84,6 +88,7 @@ def run(arguments: Sequence[str]) -> int:
         _show_usage(error)
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the impatient press it twice
         say("foldline: interrupted")
         return exits.INTERRUPTED
     except BrokenPipeError as error:

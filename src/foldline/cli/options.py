@@ -18,7 +18,7 @@ import click
 
 from foldline.cli.files import STREAM
 from foldline.cli.screen import safe, say
-from foldline.errors import InputError
+from foldline.errors import InputError, UnknownDialect
 
 if TYPE_CHECKING:
     from foldline.core.meter import Meter
@@ -45,9 +45,23 @@ class Given:
         return "standard input" if self.file == STREAM else self.file
 
 
+def _dialect(_: click.Context, __: click.Parameter, name: str | None) -> str | None:
+    """A dialect that exists, or wrong usage with the names of those that do."""
+    if name is not None:
+        from foldline.dialects import named
+
+        try:
+            named(name)
+        except UnknownDialect as error:
+            raise click.BadParameter(str(error)) from None
+    return name
+
+
 _OPTIONS = (
     click.argument("file", metavar="FILE"),
-    click.option("--dialect", metavar="NAME", help="Read FILE as this dialect instead of finding it out."),
+    click.option(
+        "--dialect", metavar="NAME", callback=_dialect, help="Read FILE as this dialect instead of finding it out."
+    ),
     click.option(
         "--history",
         type=click.Choice(["live", "all"]),
@@ -89,8 +103,9 @@ def load(given: Given) -> Conversation:
 
     try:
         return sources.read(_source(given), given.dialect, history=given.history, pick=given.pick)
-    except OSError as error:
-        raise InputError(f"{error.strerror or error}; check the name and who may read it", source=given.name) from None
+    except InputError as error:
+        error.source = error.source or given.name
+        raise
 
 
 def _source(given: Given) -> Path | bytes:

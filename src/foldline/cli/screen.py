@@ -48,7 +48,11 @@ def console(stream: TextIO) -> Console:
     """Where tables go. A width nobody told is 80, so that output in files is the same everywhere."""
     from rich.console import Console
 
-    return Console(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=False)
+    class Pipe(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # rich would end the program here, with an exit code that means something else
+
+    return Pipe(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=False)
 
 
 class Working:

@@ -58,7 +58,7 @@ def extract(
     previous: Summary | None = None,
 ) -> Summary:
     """The best summary of these messages in `room` tokens, `first` being the number of the first of them."""
-    fixed = [("goal", _goal(facts)), ("immediate", _immediate(messages, facts))]
+    fixed = [("goal", _goal(facts)), ("immediate", immediate(messages, facts))]
     used = sum(size(text) for _, text in fixed)
     lines = [*_earlier(previous), *_candidates(messages)]
     chosen = _choose(lines, len(messages), max(room - used, 0), size)
@@ -77,7 +77,7 @@ def _goal(facts: Facts) -> str:
     return goal if len(said) == 1 else f"{goal}\nLatest: “{head(said[-1].text, TASK_LENGTH)}”"
 
 
-def _immediate(messages: Sequence[Message], facts: Facts) -> str:
+def immediate(messages: Sequence[Message], facts: Facts) -> str:
     """What to take up: the latest request, what was said last about it, and the last thing tried."""
     asked, doing = facts.first("immediate"), facts.first("doing")
     lines = [f"CONTINUE: “{head(asked.text, TASK_LENGTH)}”"] if asked else []

@@ -20,7 +20,7 @@ from foldline.core.text import head, tail
 from foldline.model import Media, Message, Opaque, Part, Text, ToolResult
 
 _ERROR_LINE = re.compile(
-    r"(?:error|exception|fail(?:ed|ure|s)?|traceback|fatal|panic|denied|refused|cannot|undefined|not found)", re.I
+    "error|exception|fail|traceback|fatal|panic|denied|refused|cannot|undefined|not found", re.IGNORECASE
 )
 LEAST_GAIN = 64
 """Characters a stub must save at the least: its marker has about forty tokens, and less text may have had fewer."""

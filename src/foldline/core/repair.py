@@ -12,25 +12,22 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import count, pairwise
 
-from foldline.core.cycles import Pairing, Place, ToolCycle, inside, pair
-from foldline.model import Grammar, Message, Origin, Part, Text, Thinking, ToolCall, ToolResult
+from foldline.core.cycles import Pairing, Place, begins_with_thinking, open_loop, pair
+from foldline.core.mend import Repair, mend_pairs
+from foldline.model import EMPTY, Grammar, Message, Origin, Part, Text, Thinking, ToolCall, ToolResult
 
-NO_RESULT = "[no result of this call was recorded]"
+__all__ = ["Repair", "Repaired", "repair"]
+
 OPENING = "[the conversation begins here]"
 """Stands for the user's first message where a provider demands one and the history has none."""
 NOTHING_SAID = "[an empty message]"
-ORPHAN = "[a tool's answer, whose call ({id}) is not in this conversation:]\n{text}\n[end of the tool's answer]"
-
-
-@dataclass(frozen=True, slots=True)
-class Repair:
-    """One thing mended: what kind, in which message of the list as it was, for which call."""
-
-    kind: str
-    message: int
-    call_id: str = ""
+NO_MESSAGE = "[the tool failed and gave no message]"
+GO_ON = "[go on]"
+PAUSE = "[the turn was interrupted here]"
+_WEIGHTLESS = frozenset({"cache_control"})
+"""Fields that say nothing by themselves; an empty text with any other (a signature) carries something, and stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +40,29 @@ class Repaired:
         return Counter(repair.kind for repair in self.repairs)
 
 
-def repair(messages: Sequence[Message], grammar: Grammar, pairing: Pairing | None = None) -> Repaired:
-    """The list as a provider of this grammar accepts it. Give the pairing if you have it."""
+def repair(
+    messages: Sequence[Message], grammar: Grammar, pairing: Pairing | None = None, *, thinking: bool = False
+) -> Repaired:
+    """The list as a provider of this grammar accepts it. Give the pairing if you have it.
+
+    With `thinking`, the model must think: a turn that is still using tools begins with that, and the user speaks last.
+    """
     known = tuple(messages)
     repairs: list[Repair] = []
-    for mend in (_ids, _pairs, _emptiness, _opening):
-        known = mend(known, grammar, pairing, repairs)
-        pairing = pairing if known is messages else None
-    return Repaired(known, tuple(repairs))
+    found = pairing or pair(known, grammar)
+    named = _ids(known, grammar, found, repairs)
+    known = mend_pairs(named, grammar, found if named is known else pair(named, grammar), repairs)
+    known = _without_empty(known, grammar, repairs)
+    known = _without_dangling(known, grammar, repairs)
+    if thinking:
+        known = _user_last(_paused(known, grammar, repairs), repairs)
+    return Repaired(_user_between(_opening(known, grammar, repairs), grammar, repairs), tuple(repairs))
 
 
 def _ids(
-    messages: tuple[Message, ...], grammar: Grammar, pairing: Pairing | None, repairs: list[Repair]
+    messages: tuple[Message, ...], grammar: Grammar, pairing: Pairing, repairs: list[Repair]
 ) -> tuple[Message, ...]:
     """Gives a call whose id is taken another one, and its result with it."""
-    pairing = pairing or pair(messages, grammar)
     names = _Names(messages)
     taken: set[str] = set()
     renamed: dict[tuple[type[Part], Place], str] = {}
@@ -96,9 +101,7 @@ def _renamed(messages: tuple[Message, ...], renamed: Mapping[tuple[type[Part], P
             if isinstance(part, (ToolCall, ToolResult)):
                 name = renamed.get((type(part), Place(index, nth[type(part)])))
                 nth[type(part)] += 1
-                if name:
-                    yield replace(part, id=name) if isinstance(part, ToolCall) else replace(part, call_id=name)
-                    continue
+                part = _called(part, name) if name else part
             yield part
 
     touched = {place.message for _, place in renamed}
@@ -108,162 +111,39 @@ def _renamed(messages: tuple[Message, ...], renamed: Mapping[tuple[type[Part], P
     )
 
 
-def _pairs(
-    messages: tuple[Message, ...], grammar: Grammar, pairing: Pairing | None, repairs: list[Repair]
-) -> tuple[Message, ...]:
-    """Every call gets its result in its place; every result without a call becomes a quotation."""
-    pairing = pairing or pair(messages, grammar)
-    wrong = [cycle for cycle in pairing.cycles if cycle.calls and not _in_place(messages, cycle, grammar)]
-    tidy = all(not message.results or _is_tidy(message, grammar) for message in messages)
-    if tidy and not wrong and not pairing.orphans and not pairing.duplicates:
-        return messages
-    return _Mender(messages, grammar, pairing, wrong, repairs).messages()
+def _called(part: ToolCall | ToolResult, name: str) -> ToolCall | ToolResult:
+    """The part under another name; the provider's own id of it, if it had one, was as taken as the name."""
+    extra = {key: value for key, value in part.extra.items() if key != "id"} or EMPTY
+    return (
+        replace(part, id=name, extra=extra) if isinstance(part, ToolCall) else replace(part, call_id=name, extra=extra)
+    )
 
 
-def _in_place(messages: Sequence[Message], cycle: ToolCycle, grammar: Grammar) -> bool:
-    """All calls are answered, not by the step itself, and where the grammar demands it right behind it."""
-    if any(answer is None or messages[answer.message].role == "assistant" for answer in cycle.answers):
-        return False
-    if not grammar.adjacent:
-        return True
-    between = range(cycle.step_stop, cycle.stop)
-    if grammar.results == "joined" and not grammar.merges and len(between) > 1:
-        return False
-    ahead = (part for index in between[:-1] for part in messages[index].parts)
-    return all(messages[index].results for index in between) and all(type(part) is ToolResult for part in ahead)
-
-
-def _is_tidy(message: Message, grammar: Grammar) -> bool:
-    """Its results stand before everything else, or alone where nothing else may stand beside them."""
-    kinds = [type(part) is ToolResult for part in message.parts]
-    return all(kinds) or (grammar.texts_beside_results and kinds == sorted(kinds, reverse=True))
-
-
-class _Mender:
-    """Walks the list once and writes it anew, with the results of the wrong cycles taken out and set in place.
-
-    A quotation may not part a step from its answers: it waits until the cycle it stands in is over.
-    """
-
-    def __init__(
-        self,
-        messages: Sequence[Message],
-        grammar: Grammar,
-        pairing: Pairing,
-        wrong: Sequence[ToolCycle],
-        repairs: list[Repair],
-    ) -> None:
-        self.old, self.grammar, self.repairs = messages, grammar, repairs
-        self.orphans, self.duplicates = set(pairing.orphans), set(pairing.duplicates)
-        self.moved = {answer for cycle in wrong for answer in cycle.answers if answer}
-        self.after = {cycle.step_stop - 1: cycle for cycle in wrong}
-        self.inside = inside(
-            (cycle.start, cycle.step_stop if cycle.step_stop - 1 in self.after else cycle.stop)
-            for cycle in pairing.cycles
-        )
-        self.quotes: list[Part] = []
-
-    def messages(self) -> tuple[Message, ...]:
-        found: list[Message] = []
-        for index, message in enumerate(self.old):
-            mended = list(self.mended(index, message)) if message.results else [message]
-            if index not in self.inside:
-                found.extend(self.quotations())
-            found.extend(mended)
-            if index in self.after:
-                found.extend(self.answers(self.after[index]))
-        return (*found, *self.quotations())
-
-    def quotations(self) -> Iterator[Message]:
-        if self.quotes:
-            yield Message("user", Origin.TOOL, tuple(self.quotes))
-            self.quotes = []
-
-    def mended(self, index: int, message: Message) -> Iterator[Message]:
-        """The message without what does not belong in it; not at all when nothing is left."""
-        results: list[Part] = []
-        others: list[Part] = []
-        nth = -1
-        for part in message.parts:
-            if not isinstance(part, ToolResult):
-                others.append(part)
-                continue
-            nth += 1
-            if self.stays(Place(index, nth), part):
-                results.append(part)
-        yield from self.split(index, message, results, others)
-
-    def stays(self, place: Place, result: ToolResult) -> bool:
-        if place in self.orphans:
-            self.quotes.append(Text(ORPHAN.format(id=result.call_id, text=result.text)))
-            self.repairs.append(Repair("orphan-result", place.message, result.call_id))
-        elif place in self.duplicates:
-            self.repairs.append(Repair("duplicate-result", place.message, result.call_id))
-        else:
-            return place not in self.moved
-        return False
-
-    def split(self, index: int, message: Message, results: list[Part], others: list[Part]) -> Iterator[Message]:
-        """Results first, then the rest: in one message where the grammar allows it."""
-        if (*results, *others) == message.parts and _is_tidy(message, self.grammar):
-            yield message
-            return
-        if results and others and len(results) + len(others) == len(message.parts):
-            self.repairs.append(Repair("text-beside-result", index))
-        if results and (self.grammar.texts_beside_results or not others):
-            yield message.with_parts((*results, *others))
-            return
-        if results:
-            yield message.with_parts(results)
-        if others and (results or message.role == "tool"):
-            yield Message("user", message.origin, tuple(others))
-        elif others:
-            yield message.with_parts(others)
-
-    def answers(self, cycle: ToolCycle) -> Iterator[Message]:
-        """The results of a cycle that was wrong, in the order of its calls, behind its step."""
-        found: list[ToolResult] = []
-        for place, answer in zip(cycle.calls, cycle.answers, strict=True):
-            call = self.old[place.message].calls[place.nth]
-            if answer is None:
-                found.append(ToolResult(call.id, (Text(NO_RESULT),), is_error=True, name=call.name))
-                last = cycle.stop == len(self.old)
-                self.repairs.append(Repair("pending-call" if last else "missing-result", place.message, call.id))
-            else:
-                found.append(self.old[answer.message].results[answer.nth])
-                self.repairs.append(Repair("misplaced-result", answer.message, call.id))
-        groups = [found] if self.grammar.results == "joined" else [[result] for result in found]
-        for group in groups:
-            yield Message(self.grammar.results_role, Origin.TOOL, tuple(group))
-
-
-def _emptiness(
-    messages: tuple[Message, ...], grammar: Grammar, _: Pairing | None, repairs: list[Repair]
-) -> tuple[Message, ...]:
-    """Takes away empty texts where they are refused, and thinking that leads to nothing."""
-    if not grammar.empty_text:
-        messages = _without_empty(messages, repairs)
-    return _without_dangling(messages, grammar, repairs)
-
-
-def _without_empty(messages: tuple[Message, ...], repairs: list[Repair]) -> tuple[Message, ...]:
-    """Empty texts go; so do messages that were nothing else, but the user's stay, for they part two model steps."""
+def _without_empty(messages: tuple[Message, ...], grammar: Grammar, repairs: list[Repair]) -> tuple[Message, ...]:
+    """Empty texts go where they are refused; so do empty messages, but the user's stay: they part two model steps."""
     found: list[Message] = []
     for index, message in enumerate(messages):
-        parts = tuple(part for part in message.parts if not _is_empty(part))
-        if parts and len(parts) == len(message.parts):
+        parts = message.parts if grammar.empty_text else tuple(_filled(part) for part in message.parts if _says(part))
+        if parts and parts == message.parts:
             found.append(message)
             continue
         repairs.append(Repair("empty-text" if parts else "empty-message", index))
         if parts:
             found.append(message.with_parts(parts))
         elif message.role == "user":
-            found.append(Message("user", Origin.PROGRAM, (Text(NOTHING_SAID),)))
-    return tuple(found) if found != list(messages) else messages
+            found.append(_program(NOTHING_SAID))
+    return tuple(found) if repairs else messages
 
 
-def _is_empty(part: Part) -> bool:
-    return isinstance(part, Text) and not part.text.strip()
+def _says(part: Part) -> bool:
+    return not isinstance(part, Text) or bool(part.text.strip()) or not part.extra.keys() <= _WEIGHTLESS
+
+
+def _filled(part: Part) -> Part:
+    """A failure must say something."""
+    if isinstance(part, ToolResult) and part.is_error and not any(map(_says, part.content)):
+        return replace(part, content=(Text(NO_MESSAGE),))
+    return part
 
 
 def _without_dangling(messages: tuple[Message, ...], grammar: Grammar, repairs: list[Repair]) -> tuple[Message, ...]:
@@ -287,9 +167,7 @@ def _without_dangling(messages: tuple[Message, ...], grammar: Grammar, repairs: 
     return tuple(message for message, stays in shortened if stays != 0) if cut else messages
 
 
-def _opening(
-    messages: tuple[Message, ...], grammar: Grammar, _: Pairing | None, repairs: list[Repair]
-) -> tuple[Message, ...]:
+def _opening(messages: tuple[Message, ...], grammar: Grammar, repairs: list[Repair]) -> tuple[Message, ...]:
     """Where the user must speak first, and where mending has left nothing, the program says that it begins here."""
     first = next((index for index, message in enumerate(messages) if message.role != "system"), None)
     if first is None and not repairs:
@@ -298,5 +176,38 @@ def _opening(
         return messages
     at = len(messages) if first is None else first
     repairs.append(Repair("no-user-first", at))
-    opening = Message("user", Origin.PROGRAM, (Text(OPENING),))
-    return (*messages[:at], opening, *messages[at:])
+    return (*messages[:at], _program(OPENING), *messages[at:])
+
+
+def _user_between(messages: tuple[Message, ...], grammar: Grammar, repairs: list[Repair]) -> tuple[Message, ...]:
+    """Where turns must alternate, a step that calls does not follow another step without the user between them."""
+    if grammar.merges or not grammar.user_first:
+        return messages
+    meeting = {
+        index
+        for index, (before, after) in enumerate(pairwise(messages), 1)
+        if before.role == after.role == "assistant" and after.calls
+    }
+    repairs.extend(Repair("no-user-between", index) for index in sorted(meeting))
+    pieces = ((_program(GO_ON), message) if index in meeting else (message,) for index, message in enumerate(messages))
+    return tuple(message for piece in pieces for message in piece) if meeting else messages
+
+
+def _paused(messages: tuple[Message, ...], grammar: Grammar, repairs: list[Repair]) -> tuple[Message, ...]:
+    """A turn that is using tools and did not begin with thinking is ended, so that the next one may."""
+    loop = open_loop(pair(messages, grammar))
+    if not loop or begins_with_thinking(messages, loop[0]):
+        return messages
+    repairs.append(Repair("no-thinking-first", loop[0].start))
+    return (*messages, Message("assistant", Origin.PROGRAM, (Text(PAUSE),)))
+
+
+def _user_last(messages: tuple[Message, ...], repairs: list[Repair]) -> tuple[Message, ...]:
+    if not messages or messages[-1].role != "assistant":
+        return messages
+    repairs.append(Repair("no-user-last", len(messages) - 1))
+    return (*messages, _program(GO_ON))
+
+
+def _program(text: str) -> Message:
+    return Message("user", Origin.PROGRAM, (Text(text),))

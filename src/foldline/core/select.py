@@ -3,7 +3,7 @@
     messages, strategy ── select ──> Selected (messages, why each was kept, tokens before and after)
 
 Kept are system messages, messages with a keyword, tool results, and the last few, in their order. A message is never
-kept without the rest of its tool cycle, and what a promise protects (system, the newest user message) stays whatever
+kept without the rest of its tool cycle, and what a promise protects (system, the newest user message, the last of all) stays whatever
 the strategy says; the result names such overrides. Nothing is merged or rewritten.
 """
 
@@ -182,7 +182,7 @@ def _said(message: Message) -> str:
 
 
 def _protect(messages: Sequence[Message], reasons: dict[int, str], strategy: Strategy) -> tuple[Notice, ...]:
-    """System messages and the newest user message stay, whatever the strategy says."""
+    """System messages, the newest user message and the last of all stay, whatever the strategy says."""
     notices = []
     system = [index for index, message in enumerate(messages) if message.role == "system" and index not in reasons]
     if system:
@@ -193,6 +193,9 @@ def _protect(messages: Sequence[Message], reasons: dict[int, str], strategy: Str
         reasons[newest] = "newest user message"
         text = f"the newest user message was kept, beyond the last {strategy.keep_recent}"
         notices.append(Notice("keep-newest-user", text))
+    if messages and len(messages) - 1 not in reasons:
+        reasons[len(messages) - 1] = "last message"
+        notices.append(Notice("keep-last", "the last message was kept: it is what the model is to answer"))
     return tuple(notices)
 
 
@@ -234,16 +237,18 @@ def _complete(reasons: dict[int, str], units: Sequence[range]) -> None:
 
 
 def _separate(messages: Sequence[Message], reasons: dict[int, str], units: Sequence[range]) -> None:
-    """Two model steps that a user message stood between, and a first step, keep that message before them."""
+    """Who stood between two kept messages of one side, or before a first step, stays there: turns go on alternating."""
     last: Message | None = None
-    user: int | None = None
+    passed: dict[str, int] = {}  # by role: the latest message that was not kept since the last that was
     for unit in units:
-        if len(unit) == 1 and messages[unit.start].role == "user" and unit.start not in reasons:
-            user = unit.start
+        first = messages[unit.start]
         if unit.start not in reasons:
+            passed |= {first.role: unit.start} if len(unit) == 1 else {}
             continue
-        before = last is None or (last.role == "assistant" and not last.results)
-        if messages[unit.start].role == "assistant" and before and user is not None:
-            reasons[user] = "opens the turn"
-        if messages[unit.start].role != "system":
-            last, user = messages[unit[-1]], None
+        if first.role == "system":
+            continue
+        if first.role == "assistant" and (last is None or (last.role == "assistant" and not last.results)):
+            reasons |= {passed["user"]: "opens the turn"} if "user" in passed else {}
+        elif last is not None and last.results and first.role == "user":
+            reasons |= {passed["assistant"]: "closes the turn"} if "assistant" in passed else {}
+        last, passed = messages[unit[-1]], {}

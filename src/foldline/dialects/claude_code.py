@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from foldline.dialects import anthropic, claude_write, lines
+from foldline.dialects import anthropic, claude_write, lines, mending
 from foldline.dialects.base import Lined, Source
 from foldline.dialects.claude_record import PEEK, Record
 from foldline.dialects.claude_rows import Boundary, Outline, Records, kept_groups, live, outline
@@ -102,8 +102,8 @@ def _is_string(record: Record) -> bool:
 
 def _parts(row: bytes, record: Record) -> tuple[Part, ...]:
     if record.message is None:
-        return claude_write.read_told(claude_write.content(lines.decode(row)))
-    return anthropic.read_blocks(lines.decode(bytes(record.message.content)))
+        return claude_write.read_told(claude_write.content(mending.decode(row)))
+    return anthropic.read_blocks(mending.decode_raw(record.message.content))
 
 
 def _results_first(pieces: list[tuple[int, Part]]) -> list[tuple[int, Part]]:
@@ -118,7 +118,7 @@ def _origin(row: bytes, record: Record, parts: tuple[Part, ...]) -> Origin:
         return Origin.ASSISTANT
     if record.is_compact_summary:
         return Origin.SUMMARY
-    if record.is_meta or (record.attachment is not None and not claude_write.typed(lines.decode(row))):
+    if record.is_meta or (record.attachment is not None and not claude_write.typed(mending.decode(row))):
         return Origin.PROGRAM
     if parts and all(type(part) is ToolResult for part in parts):
         return Origin.TOOL

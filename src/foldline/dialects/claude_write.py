@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from foldline.dialects import anthropic, jsontext, lines
+from foldline.dialects import anthropic, jsontext, lines, mending
 from foldline.dialects.base import Lined, plain_text
 from foldline.dialects.claude_record import PEEK, TOLD, Record
 from foldline.dialects.claude_rows import boundaries
@@ -58,7 +58,7 @@ def _peek(row: bytes) -> Record | None:
 
 def with_parts(row: bytes, parts: Sequence[Part]) -> bytes:
     """The row saying something else; the same bytes when it says the same."""
-    value = lines.decode(row)
+    value = mending.decode(row)
     path = _path(value)
     old = content(value)
     new: Any = [anthropic.write_block(part) for part in parts]
@@ -113,18 +113,18 @@ def _put(value: Any, path: tuple[str, ...], new: Any) -> Any:
 
 def _with_parent(row: bytes, parent: str) -> bytes:
     """The row hanging on another parent, its other bytes untouched where the name is written plainly."""
-    value = lines.decode(row)
+    value = mending.decode(row)
     old, new = (jsontext.encode(value.get("parentUuid")), jsontext.encode(parent or None))
     if old == new:
         return row
     swapped = row.replace(b'"parentUuid":' + old, b'"parentUuid":' + new, 1)
     changed = {**value, "parentUuid": parent or None}
-    return swapped if lines.decode(swapped) == changed else jsontext.encode(changed) + line_end(row)
+    return swapped if mending.decode(swapped) == changed else jsontext.encode(changed) + line_end(row)
 
 
 def _with_kept(row: bytes, left: Sequence[str]) -> bytes:
     """A boundary that names what is left of the rows it kept."""
-    value = lines.decode(row)
+    value = mending.decode(row)
     metadata = dict(value["compactMetadata"])
     segment, listed = metadata.pop("preservedSegment", None) or {}, metadata.get("preservedMessages") or {}
     anchor = listed.get("anchorUuid", segment.get("anchorUuid", segment.get("anchor")))
@@ -154,7 +154,7 @@ def _neighbour(rows: Sequence[bytes], at: int) -> Mapping[str, Any]:
     """The nearest row with a session to belong to, looking back, then ahead."""
     for row in (*range(at, -1, -1), *range(at + 1, len(rows))):
         if (record := _peek(rows[row])) is not None and record.session_id:
-            value = lines.decode(rows[row])
+            value = mending.decode(rows[row])
             return {key: value[key] for key in _COPIED if key in value}
     return {}
 

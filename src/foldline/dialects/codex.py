@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from foldline.dialects import codex_write, lines, openai_responses
+from foldline.dialects import codex_write, lines, mending, openai_responses
 from foldline.dialects.base import Lined, Source
 from foldline.dialects.codex_write import PEEK, TYPES, Record
 from foldline.dialects.lined import History, LineDialect
@@ -107,7 +107,7 @@ class Codex(LineDialect):
 def _payloads(records: Sequence[Record | None]) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
     for row, record in enumerate(records):
         if record is not None and record.type in TYPES:
-            payload = lines.decode(bytes(record.payload))
+            payload = mending.decode_raw(record.payload)
             if isinstance(payload, dict):
                 yield row, record.type, payload
 

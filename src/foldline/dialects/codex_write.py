@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from foldline.dialects import jsontext, lines, openai_responses
+from foldline.dialects import jsontext, lines, mending, openai_responses
 from foldline.dialects.base import Lined
 from foldline.dialects.lined import START, assemble, line_end, owners, plan
 from foldline.errors import MalformedInput
@@ -53,7 +53,7 @@ def rewrite(layout: Lined, messages: Sequence[Message]) -> bytes:
 def replacement(row: bytes) -> list[bytes]:
     """The items of a compaction, each with its own bytes."""
     try:
-        return jsontext.elements(jsontext.dig(lines.clean(row), _HISTORY))
+        return jsontext.elements(jsontext.dig(mending.clean(row), _HISTORY))
     except (KeyError, MalformedInput):  # no list there
         return []
 
@@ -70,7 +70,7 @@ def _items(message: Message) -> list[dict[str, Any]]:
 
 def _row(row: bytes, message: Message) -> bytes:
     """The row of a changed item: several rows when it became several items."""
-    value = lines.decode(row)
+    value = mending.decode(row)
     items = _items(message)
     if items == [value["payload"]]:
         return row
@@ -89,7 +89,7 @@ def _compaction(row: bytes, before: Sequence[Message], now: Sequence[Message]) -
         at = places.get(id(message), at)
         put += [(at, raw) for raw in _raws(message)]
     data = jsontext.join_list([raw for _, raw in sorted(put, key=lambda pair: pair[0])])
-    return jsontext.splice(lines.clean(row.rstrip()), _HISTORY, data) + line_end(row)
+    return jsontext.splice(mending.clean(row.rstrip()), _HISTORY, data) + line_end(row)
 
 
 def _places(items: Sequence[bytes], messages: Sequence[Message]) -> dict[int, int]:
@@ -108,7 +108,7 @@ def _raws(message: Message) -> list[bytes]:
 
 
 def _summary_row(row: bytes, now: Sequence[Message]) -> bytes:
-    value = lines.decode(row)
+    value = mending.decode(row)
     text = "\n".join(message.text for message in now)
     return jsontext.encode({**value, "payload": {**value["payload"], "message": text}}) + line_end(row)
 

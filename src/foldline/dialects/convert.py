@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from foldline.dialects import ids, jsontext
+from foldline.dialects import ids, jsontext, named
 from foldline.dialects.anthropic import Anthropic
 from foldline.dialects.base import Listed, RequestDialect, Source, argument_object
 from foldline.dialects.gemini import Gemini
@@ -42,8 +42,8 @@ from foldline.model import (
 REQUESTS: Mapping[str, RequestDialect] = {
     dialect.name: dialect for dialect in (Anthropic(), OpenAIChat(), OpenAIResponses(), Gemini())
 }
-_SAME_BLOCKS = frozenset({"claude-code", "codex"})
-"""Transcripts that hold their provider's own blocks or items, further fields and all."""
+_SAME_BLOCKS = frozenset({"claude-code", "codex", "trajectories"})
+"""Transcripts that hold their provider's own blocks, items or messages, further fields and all."""
 _SYSTEM_APART = frozenset({"anthropic", "gemini"})
 """Dialects whose system prompt stands beside the messages."""
 _MEDIA: Mapping[str, frozenset[str]] = {
@@ -67,13 +67,6 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _ID_LENGTH = 24
 
 
-APIS: Mapping[str, str] = {
-    **{name: name for name in REQUESTS},
-    "claude-code": "anthropic",
-    "codex": "openai-responses",
-}
-
-
 def as_request(conversation: Conversation) -> Any:
     """The request, or its list of messages when that is all there is, as decoded JSON."""
     api = api_of(conversation.dialect)
@@ -85,7 +78,7 @@ def as_request(conversation: Conversation) -> Any:
 
 def api_of(dialect: str) -> str:
     """The request dialect that messages of this dialect are sent in."""
-    return APIS[dialect]
+    return named(dialect).api
 
 
 def convert(conversation: Conversation, to: str) -> Conversation:

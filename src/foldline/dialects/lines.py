@@ -7,14 +7,15 @@ looked for on the same line. What the records mean is the dialect's matter.
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
-from foldline.dialects import jsontext
+from foldline.dialects import jsontext, mending
 from foldline.errors import MalformedInput, TooDeep
 from foldline.model import Notice
 
@@ -25,6 +26,7 @@ MOST_NOTICES = 20
 _PATIENCE = 16
 """How many times its own length a damaged line may be scanned: records nest less deeply than that when torn, and a
 line built to be hostile costs no more than this."""
+_PIECE = 1 << 16
 _BOM = b"\xef\xbb\xbf"
 _BLANK = b"\x00 \t\r\n"
 _FILLER = re.compile(rb"[\x00 \t\r\n]*")
@@ -32,7 +34,6 @@ _WITHIN = (b",", b"]", b"}", b":")
 """What follows an object that is part of a larger one."""
 _OPENING = re.compile(rb'\{\s*["}]')
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
-_ESCAPE = re.compile(rb'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})?')
 
 
 class _Whole(msgspec.Struct):
@@ -57,7 +58,7 @@ class Peek(Generic[T]):
     def slow(self, data: bytes) -> T | None:
         """What strict decoding refused, made clean first; None when it is no JSON, or not of the dialect's shape."""
         try:
-            return self._decoder.decode(jsontext.encode(decode(data)))
+            return self._decoder.decode(jsontext.encode(mending.decode(data)))
         except (MalformedInput, TooDeep, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
 
@@ -69,31 +70,6 @@ class Rows(Generic[T]):
     rows: tuple[bytes, ...] = field(repr=False)
     values: tuple[T | None, ...] = field(repr=False)
     notices: tuple[Notice, ...]
-
-
-def decode(data: bytes) -> Any:
-    """The value of a record. Escapes JSON does not know are taken literally, as their writer must have meant them."""
-    try:
-        return jsontext.decode(data)
-    except MalformedInput:
-        mended = mend(data)
-        if mended == data:
-            raise
-        return jsontext.decode(mended)
-
-
-def clean(data: bytes) -> bytes:
-    """The same record as JSON that can be decoded, if mending its escapes is enough for that."""
-    try:
-        jsontext.decode(data)
-    except MalformedInput:
-        return mend(data)
-    return data
-
-
-def mend(data: bytes) -> bytes:
-    r"""The same JSON with each escape it does not know (\d) doubled into a plain backslash (\\d)."""
-    return _ESCAPE.sub(lambda found: found[0] if found[1] else b"\\\\", data)
 
 
 def split(lines: Iterable[bytes], peek: Peek[T]) -> Rows[T]:
@@ -156,8 +132,11 @@ def _take(line: bytes, peek: Peek[T], first: bool) -> Iterable[Piece[T]]:
 
 
 def _is_utf8(line: bytes) -> bool:
+    """Decoded piece by piece: as characters, a line with one emoji in it takes four times its size."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
     try:
-        line.decode("utf-8")
+        for at in range(0, len(line), _PIECE):
+            decoder.decode(line[at : at + _PIECE])
     except UnicodeDecodeError:
         return False
     return True
@@ -173,7 +152,7 @@ def _pieces(line: bytes, peek: Peek[T], first: bool) -> Iterator[Piece[T]]:
         line = line.removeprefix(_BOM)
     value = peek.slow(line)
     if value is not None:
-        yield line, value, "mended" if mend(line) != line else ""
+        yield line, value, "mended" if mending.mend(line) != line else ""
         return
     at = 0
     for start, stop, found in _records(line, peek):

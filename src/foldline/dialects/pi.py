@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from foldline.dialects import anthropic, lines, pi_write
+from foldline.dialects import anthropic, lines, mending, pi_write
 from foldline.dialects.base import Lined, Source
 from foldline.dialects.lined import History, LineDialect
 from foldline.dialects.pi_entries import PEEK, Entry, first_kept, origin, speaks, way
@@ -87,11 +87,11 @@ def _groups(entries: Mapping[int, Entry], chosen: Iterable[int]) -> list[tuple[i
 
 def _message(rows: Sequence[bytes], entries: Mapping[int, Entry], group: tuple[int, ...]) -> Message:
     first = entries[group[0]]
-    pieces: list[tuple[int, Part]] = [(row, part) for row in group for part in read_entry(lines.decode(rows[row]))]
+    pieces: list[tuple[int, Part]] = [(row, part) for row in group for part in read_entry(mending.decode(rows[row]))]
     held = tuple(row for row, _ in pieces)
     return Message(
         "assistant" if first.role == "assistant" else "user",
-        origin(first, lines.decode(rows[group[0]])),
+        origin(first, mending.decode(rows[group[0]])),
         tuple(part for _, part in pieces),
         id=first.id or "",
         form="blocks",

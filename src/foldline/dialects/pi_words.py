@@ -85,7 +85,7 @@ def read_part(block: Any) -> Part:
     match block:
         case {"type": "text", "text": str(text)}:
             return Text(text, rest(block, "type", "text"))
-        case {"type": "thinking", "thinking": str(text), "thinkingSignature": str(seal)}:
+        case {"type": "thinking", "thinking": str(text), "thinkingSignature": str(seal)} if seal:
             return Thinking(text, seal, rest(block, "type", "thinking", "thinkingSignature"))
         case {"type": "thinking", "thinking": str(text)}:
             return Thinking(text, "", rest(block, "type", "thinking"))

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from foldline.dialects import jsontext, lines
+from foldline.dialects import jsontext, mending
 from foldline.dialects.base import Lined, plain_text
 from foldline.dialects.lined import START, Links, Made, assemble, line_end, owners, plan, share
 from foldline.dialects.pi_entries import Branch, Entry
@@ -50,7 +50,7 @@ def _built(layout: Lined, changed: Mapping[int, tuple[Message, ...]]) -> tuple[d
         if message.parts and not mine:
             emptied.add(row)
         else:
-            built[row] = _changed(layout.rows[row], write_entry(lines.decode(layout.rows[row]), mine))
+            built[row] = _changed(layout.rows[row], write_entry(mending.decode(layout.rows[row]), mine))
     return built, frozenset(emptied)
 
 
@@ -66,7 +66,7 @@ def _taking_over(messages: Sequence[Message], fold: int | None) -> Sequence[Mess
 
 def _changed(row: bytes, fields: Mapping[str, Any]) -> bytes:
     """The row with other values in some fields; the same bytes when they are the same."""
-    value = lines.decode(row)
+    value = mending.decode(row)
     new = {**value, **fields}
     return row if new == value else jsontext.encode(new) + line_end(row)
 

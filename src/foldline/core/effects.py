@@ -1,0 +1,86 @@
+"""What the engine asks of the world, and what it is told. Values only: who does them is in drive.py.
+
+    Recall(digests)         ──> Recalled or None      the longest prefix that was folded or pruned before
+    Known(texts)            ──> {text: Checkpoint}    which of these texts are checkpoints that came back
+    Keep(conversation)      ──> None                  store the originals, before anything else
+    Asking(asks)            ──> [Reply or CallerError] one model call each; several may run at once
+    Save(plan, checkpoint)  ──> None                  make the view durable, before it is claimed
+    Tell(notice)            ──> None                  say something to whoever listens
+
+An effect that fails is answered with its error as a value, so that every outcome is seen in the engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from foldline.core.asking import Ask
+from foldline.core.checkpoint import Checkpoint
+from foldline.core.prune import PruneSettings
+from foldline.model import Conversation, Notice
+
+
+@dataclass(frozen=True, slots=True)
+class ViewPlan:
+    """How a history is shown: which checkpoint stands for its beginning, and which results are stubs.
+
+    It is stored under the skeleton of the history it was made for, and holds for everything that extends it.
+    """
+
+    skeleton: str
+    count: int
+    start: int = 0
+    """The first message that is shown itself."""
+    carried: int | None = None
+    """A user message before `start` that is shown behind the checkpoint."""
+    stubs: frozenset[str] = frozenset()
+    tokens: int = 0
+    in_row: int = 0
+    pins: tuple[int, ...] = ()
+    """Messages before `start` that are shown in front of the checkpoint."""
+    settings: PruneSettings | None = None
+    """How the stubs are made, where not as usual: a stub must be the same bytes on every turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A plan found again, and the checkpoint it shows."""
+
+    plan: ViewPlan
+    checkpoint: Checkpoint | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    conversation: Conversation
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    digests: tuple[str, ...]
+    scope: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    asks: tuple[Ask, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Save:
+    plan: ViewPlan
+    checkpoint: Checkpoint | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    notice: Notice
+
+
+Effect: TypeAlias = Keep | Recall | Known | Asking | Save | Tell

@@ -1,0 +1,56 @@
+"""What a turn is given besides the conversation: budget, manner, models, settings. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from foldline.core.budget import Budget
+from foldline.core.prune import PruneSettings
+from foldline.core.resume import Abilities, Manner
+
+Direction: TypeAlias = Literal["up-to", "from"]
+
+SUMMARISER_WINDOW = 32_768
+"""Taken for the window of a summariser that says nothing of it: small enough for nearly every model in use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """A model that can be asked for a summary: its name, and its window if known."""
+
+    name: str
+    window: int = SUMMARISER_WINDOW
+    max_tokens: int = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Everything that shapes a view. The defaults fold without a model."""
+
+    budget: Budget
+    manner: Manner = field(default_factory=Manner)
+    abilities: Abilities = field(default_factory=Abilities)
+    prune: PruneSettings = field(default_factory=PruneSettings)
+    style: str = "checkpoint"
+    focus: str = ""
+    memory: tuple[str, ...] = ()
+    """Texts of project memory files, in which compaction instructions may stand."""
+    cheap: Voice | None = None
+    fallback: Voice | None = None
+    pins: tuple[int, ...] = ()
+    scope: str = ""
+    transcript: str = ""
+    secret: bytes = b"foldline"
+    """Seals the fence around quoted history; an installation has its own."""
+    force: bool = False
+    """Compact now, whatever the policy says."""
+    to: int | None = None
+    """Tokens the view should have."""
+    direction: Direction = "up-to"
+    pivot: int | None = None
+    """The message at which to divide, instead of choosing."""
+
+    @property
+    def voices(self) -> tuple[Voice, ...]:
+        return tuple(voice for voice in (self.cheap, self.fallback) if voice)

@@ -1,0 +1,68 @@
+"""The receipt: what was kept, stubbed and folded, what it cost, who wrote, what the audit found. Values only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from foldline.core.audit import Finding
+from foldline.core.policy import Action
+from foldline.model import EMPTY, Notice
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One try at a summary: who was asked, and what came of it."""
+
+    who: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a turn did. `folded`, `stubbed` and `kept` count messages and results of the view's history."""
+
+    action: Action
+    reason: str
+    tokens_before: int
+    tokens_after: int
+    room: int
+    messages: int
+    kept: int
+    folded: int = 0
+    stubbed: int = 0
+    rebased: bool = False
+    """The view does not extend the last one: the provider's prompt cache starts over behind the shared prefix."""
+    checkpoint: str = ""
+    """The reference of the checkpoint, once it is durable."""
+    generation: int = 0
+    author: str = ""
+    attempts: tuple[Attempt, ...] = ()
+    chunks: tuple[tuple[int, int], ...] = ()
+    """The spans the summariser read, first message to last (exclusive): together they are all that was folded."""
+    findings: tuple[Finding, ...] = ()
+    left_out: tuple[tuple[str, int], ...] = ()
+    repairs: Mapping[str, int] = field(default=EMPTY)
+    rewritten: int = 0
+    """Tokens that have to be written to the prompt cache again."""
+    saved_per_turn: int = 0
+    """Tokens, at the price of cached ones, that every later turn saves."""
+    notices: tuple[Notice, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "repairs": dict(self.repairs)}
+
+    def __str__(self) -> str:
+        lines = [f"{self.action}: {self.reason}", f"tokens   {self.tokens_before:,} → {self.tokens_after:,}"]
+        lines.append(f"messages {self.kept:,} kept, {self.folded:,} folded, {self.stubbed:,} results stubbed")
+        if self.checkpoint:
+            lines.append(f"checkpoint {self.checkpoint} (generation {self.generation}) by {self.author}")
+        if self.rebased:
+            lines.append(f"cache    {self.rewritten:,} tokens rewritten once, {self.saved_per_turn:,} saved a turn")
+        lines += [f"asked    {attempt.who}: {attempt.outcome}" for attempt in self.attempts]
+        lines += [f"finding  {item.fault} in {item.section}: {item.text.strip()[:80]}" for item in self.findings]
+        lines += [f"mended   {kind}: {count}" for kind, count in self.repairs.items()]
+        lines += [f"no room  {count} lines of {section}" for section, count in self.left_out]
+        lines += [f"notice   {notice}" for notice in self.notices]
+        return "\n".join(lines)

@@ -1,0 +1,242 @@
+"""From a span of messages to an audited summary: ask, judge, repair, ask another, and in the end extract.
+
+    span ── chunks ──> asks ──> replies ── accept, audit ──> Summary (or the extracted one)
+
+A generator: it yields what to ask and is sent what was answered. It never fails: the last resort needs nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from foldline.core.asking import Ask, Reply
+from foldline.core.audit import Evidence, Finding, audit, comparable
+from foldline.core.checkpoint import Checkpoint
+from foldline.core.cycles import Pairing
+from foldline.core.effects import Asking
+from foldline.core.extract import VERSION, extract, immediate
+from foldline.core.facts import Facts
+from foldline.core.instructions import compact_instructions
+from foldline.core.options import Options, Voice
+from foldline.core.prompts import merge_request, prompt, repair_request, summary_request, version_of
+from foldline.core.receipt import Attempt
+from foldline.core.render import BRIEF, Chunk, Limits, chunks, fence
+from foldline.core.styles import STYLES, Style
+from foldline.core.summary import Summary, accept, render
+from foldline.errors import CallerError, Overflow, SummaryError
+from foldline.model import Message
+
+EXTRACTED = "extraction, without a model"
+MARGIN = 0.9
+"""Share of a summariser's window that a request may fill: its tokens are counted with another's tokenizer."""
+SPLITS = 2
+"""How often the pieces are halved when a summariser says they are too large."""
+LEAST_ROOM = 400
+"""Tokens of record below which asking makes no sense."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What is to be summarised: messages `first` and following of the history, and what is known of them already."""
+
+    messages: tuple[Message, ...]
+    pairing: Pairing
+    first: int
+    facts: Facts
+    """Of everything so far, these messages included."""
+    previous: Checkpoint | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A summary, who wrote it, and how it came about."""
+
+    summary: Summary
+    author: str
+    attempts: tuple[Attempt, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    chunks: tuple[tuple[int, int], ...] = ()
+
+
+def summarise(
+    span: Span, options: Options, room: int, size: Callable[[str], int]
+) -> Generator[Asking, list[Any], Written]:
+    """The best summary to be had, of at most about `room` tokens."""
+    attempts: list[Attempt] = []
+    for voice in options.voices:
+        desk = _Desk(span, options, voice, room, size)
+        try:
+            written = yield from desk.write()
+        except (SummaryError, CallerError) as error:
+            attempts += [*desk.attempts, Attempt(voice.name, f"{type(error).__name__}: {error}")]
+            continue
+        return replace(written, attempts=(*attempts, *written.attempts))
+    return _extracted(span, room, size, tuple(attempts))
+
+
+def _extracted(span: Span, room: int, size: Callable[[str], int], attempts: tuple[Attempt, ...]) -> Written:
+    previous = span.previous.summary if span.previous else None
+    summary = extract(span.messages, span.facts, room, size, first=span.first, previous=previous)
+    return Written(summary, EXTRACTED, attempts, chunks=((span.first, span.first + len(span.messages)),))
+
+
+class _Desk:
+    """One model at work on one span."""
+
+    def __init__(self, span: Span, options: Options, voice: Voice, room: int, size: Callable[[str], int]) -> None:
+        self.span, self.options, self.voice, self.size = span, options, voice, size
+        self.request, self.style = _wanted(options, span)
+        self.limits: Limits = BRIEF if options.style == "brief" else Limits()
+        self.reply_tokens = max(256, min(voice.max_tokens, room))
+        self.instructions = compact_instructions(span.messages, options.memory)
+        self.attempts: list[Attempt] = []
+
+    def write(self) -> Generator[Asking, list[Any], Written]:
+        """Reads the record whole or in pieces; halves the pieces when the model says they are too large."""
+        room = self._record_room()
+        for _ in range(SPLITS + 1):
+            if room < LEAST_ROOM:
+                raise Overflow(f"the window of {self.voice.name} has no room for any record")
+            try:
+                return (yield from self._read(room))
+            except Overflow as error:
+                self.attempts.append(Attempt(self.voice.name, f"too large in pieces of {room:,} tokens: {error}"))
+                room = min(room, (error.limit or room * 2) - self._overhead()) // 2
+        raise Overflow(f"{self.voice.name} refuses even small pieces")
+
+    def _read(self, room: int) -> Generator[Asking, list[Any], Written]:
+        pieces = chunks(self.span.messages, self.span.pairing, self.limits, room, self.size, first=self.span.first) or [
+            Chunk(0, 0, "(nothing)")
+        ]
+        asks = [self._ask(self._record(piece, number == 0)) for number, piece in enumerate(pieces)]
+        summaries = yield from self._answers(asks)
+        summary = summaries[0]
+        while len(summaries) > 1:
+            summaries = yield from self._merged(summaries, room)
+            summary = summaries[0]
+        audited = audit(summary, evidence(self.span))
+        findings = audited.findings
+        return Written(
+            self._finished(audited.summary),
+            self.voice.name,
+            (*self.attempts, Attempt(self.voice.name, "written")),
+            findings,
+            tuple((self.span.first + piece.start, self.span.first + piece.stop) for piece in pieces),
+        )
+
+    def _answers(self, asks: Sequence[Ask]) -> Generator[Asking, list[Any], list[Summary]]:
+        """A summary for every ask. One that cannot be used is asked for once more, with the reason."""
+        replies = yield Asking(tuple(asks))
+        found: list[Summary | None] = []
+        again: list[tuple[int, Ask]] = []
+        for number, (ask, reply) in enumerate(zip(asks, replies, strict=True)):
+            summary, fault = self._judged(reply)
+            found.append(summary)
+            if summary is None:
+                self.attempts.append(Attempt(self.voice.name, fault))
+                again.append((number, repair_request(ask, fault)))
+        if again:
+            repaired = yield Asking(tuple(ask for _, ask in again))
+            for (number, _), reply in zip(again, repaired, strict=True):
+                found[number] = accept(_expect(reply), self.style)
+        return [summary for summary in found if summary is not None]
+
+    def _judged(self, reply: Reply | CallerError) -> tuple[Summary | None, str]:
+        try:
+            return accept(_expect(reply), self.style), ""
+        except SummaryError as error:
+            return None, str(error)
+
+    def _merged(self, summaries: Sequence[Summary], room: int) -> Generator[Asking, list[Any], list[Summary]]:
+        """Fewer summaries than before: as many at once as fit into one request, two at the least."""
+        groups: list[list[str]] = [[]]
+        used = 0
+        for summary in summaries:
+            text = render(summary)
+            used += self.size(text)
+            if used > room and len(groups[-1]) > 1:
+                groups.append([])
+                used = self.size(text)
+            groups[-1].append(text)
+        asks = [
+            merge_request(self.request, group, self._fenced("\n\n".join(group)), max_tokens=self.reply_tokens)
+            for group in groups
+        ]
+        return (yield from self._answers([self._to(ask) for ask in asks]))
+
+    def _finished(self, summary: Summary) -> Summary:
+        """With its prompt's version, and an immediate task even if the model gave none."""
+        versioned = replace(summary, version=version_of(self.request))
+        if versioned.immediate_task:
+            return versioned
+        return versioned.with_section("immediate", immediate(self.span.messages, self.span.facts))
+
+    def _record(self, piece: Chunk, opens: bool) -> str:
+        previous = self.span.previous
+        if previous and opens:
+            return self._fenced(f"[previous checkpoint]\n{render(previous.summary)}\n\n[since then]\n{piece.text}")
+        return self._fenced(piece.text)
+
+    def _fenced(self, text: str) -> str:
+        return fence(text, self.options.secret)
+
+    def _ask(self, record: str) -> Ask:
+        return self._to(
+            summary_request(
+                self.request,
+                record,
+                focus=self.options.focus,
+                instructions=self.instructions,
+                max_tokens=self.reply_tokens,
+            )
+        )
+
+    def _to(self, ask: Ask) -> Ask:
+        return replace(ask, who="cheap" if self.voice is self.options.cheap else "fallback")
+
+    def _overhead(self) -> int:
+        """Tokens of a request besides its record: the prompts, the previous checkpoint, and the reply."""
+        names = ("system", "frame", "analysis", "reminder", "focus", "project", self.request)
+        fixed = sum(self.size(prompt(name).text) for name in names)
+        previous = self.size(render(self.span.previous.summary)) if self.span.previous else 0
+        return fixed + previous + self.size(self.options.focus + self.instructions) + self.reply_tokens + 100
+
+    def _record_room(self) -> int:
+        return int(self.voice.window * MARGIN) - self._overhead()
+
+
+def _wanted(options: Options, span: Span) -> tuple[str, Style]:
+    """The request's name and the style of its answer. A checkpoint that exists is updated, not written anew."""
+    if options.style == "checkpoint":
+        return ("update" if span.previous else "checkpoint"), STYLES["checkpoint"]
+    if options.style == "full" and options.direction == "from":
+        return "from", STYLES["from"]
+    if options.style == "full" and not options.force:
+        return "up-to", STYLES["up-to"]
+    return options.style, STYLES[options.style]
+
+
+def _expect(reply: Reply | CallerError) -> Reply:
+    if isinstance(reply, CallerError):
+        raise reply
+    return reply
+
+
+def evidence(span: Span) -> Evidence:
+    """What the summary of a span may rest on."""
+    spoken = [message.text for message in span.messages if message.text]
+    spoken += [f"{call.name} {call.arguments}" for message in span.messages for call in message.calls]
+    shown = [result.text for message in span.messages for result in message.results]
+    names = [call.id for message in span.messages for call in message.calls]
+    before = [span.previous.text] if span.previous else []
+    return Evidence(
+        everything="\n".join((*before, *spoken, *shown, *names)),
+        spoken=comparable("\n".join((*before, *spoken))),
+        from_tools=comparable("\n".join(shown)),
+        facts=span.facts,
+    )
+
+
+__all__ = ["EXTRACTED", "VERSION", "Span", "Written", "evidence", "summarise"]

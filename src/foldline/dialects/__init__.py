@@ -1,0 +1,209 @@
+"""All dialects, and how to tell which one a document is in.
+
+    read(source, lines)    a document or a stream of lines → Conversation; the dialect is detected unless it is named
+    write(conversation)    the same document again, in the form it came in
+
+Whether something is one JSON document or a file of JSON lines is told by what is in it, never by its name. Opening
+files and unpacking them is the business of `foldline.sources`.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any, TypeAlias
+
+import msgspec
+
+from foldline.dialects import jsontext, lines, mending
+from foldline.dialects.anthropic import Anthropic
+from foldline.dialects.base import Dialect, Listed, RequestDialect, Source
+from foldline.dialects.claude_code import ClaudeCode
+from foldline.dialects.codex import Codex
+from foldline.dialects.gemini import Gemini
+from foldline.dialects.lined import History, LineDialect
+from foldline.dialects.mini_swe_agent import MiniSweAgent
+from foldline.dialects.openai_chat import OpenAIChat
+from foldline.dialects.openai_responses import OpenAIResponses
+from foldline.dialects.opencode import OpenCode
+from foldline.dialects.pi import Pi
+from foldline.dialects.swe_agent import SweAgent
+from foldline.dialects.trajectories import Trajectories
+from foldline.errors import MalformedInput, UnknownDialect
+from foldline.model import Conversation, Notice
+
+DocumentDialect: TypeAlias = RequestDialect | OpenCode
+
+DOCUMENTS: tuple[DocumentDialect, ...] = (
+    Anthropic(),
+    OpenAIChat(),
+    OpenAIResponses(),
+    Gemini(),
+    OpenCode(),
+    SweAgent(),
+    MiniSweAgent(),
+    Trajectories(),
+)
+LINES: tuple[LineDialect, ...] = (ClaudeCode(), Codex(), Pi())
+ALL: tuple[Dialect, ...] = (*DOCUMENTS, *LINES)
+
+_SNIFFED_LINES = 32
+_SNIFFED_BYTES = 1 << 20
+"""How much of a stream is looked at before it is told apart: enough to get past a torn beginning."""
+_SURE = 60
+"""A record that fits no line dialect this well is no sign of one."""
+_SMALL = 4096
+"""Values up to this many bytes are decoded whole to look at them; of larger ones only what kind they are."""
+
+
+def named(name: str) -> Dialect:
+    """The dialect of that name."""
+    for dialect in ALL:
+        if dialect.name == name:
+            return dialect
+    names = ", ".join(sorted(dialect.name for dialect in ALL))
+    raise UnknownDialect(f"there is no dialect '{name}'; name one of {names}, or none to have it detected")
+
+
+def detect(value: Any, name: str = "") -> DocumentDialect:
+    """The dialect a decoded document fits best."""
+    scores = [(dialect.fits(value), dialect) for dialect in DOCUMENTS]
+    score, best = max(scores, key=lambda pair: pair[0])
+    if not score or value == {}:
+        raise UnknownDialect(f"{_seen(value)}, which fits no dialect; {_ADVICE}", source=name)
+    return best
+
+
+_ADVICE = "give a request body, its list of messages or a session file; or name its dialect if you know it"
+
+
+def detect_lines(head: Sequence[bytes]) -> LineDialect | None:
+    """The dialect most of the records in some first lines fit; None when they are no records of lines."""
+    records = [_shallow(record) for record in lines.split(head, _SNIFF).values if record is not None]
+    totals = [(sum(fit for fit in map(dialect.fits, records) if fit >= _SURE), dialect) for dialect in LINES]
+    total, best = max(totals, key=lambda pair: pair[0])
+    return best if total else None
+
+
+def read(
+    source: Source,
+    stream: Iterable[bytes] | None = None,
+    dialect: str | None = None,
+    history: History = "live",
+    pick: int = 0,
+) -> Conversation:
+    """The conversation in a document. `stream` gives its lines, each with its end, where `source` holds no data."""
+    chosen = named(dialect) if dialect else None
+    rest = iter(io.BytesIO(source.data) if stream is None else stream)
+    head = [] if isinstance(chosen, LineDialect) else list(_head(rest))
+    lined = chosen if isinstance(chosen, LineDialect) else None if chosen else detect_lines(head)
+    if lined is not None:
+        return lined.read_lines(replace(source, data=b""), chain(head, rest), history)
+    data = source.data if stream is None else b"".join(chain(head, rest))
+    return _read_document(replace(source, data=data), chosen, history, pick)
+
+
+def write(conversation: Conversation) -> Any:
+    """The document with the conversation's messages in it: bytes, text or a value, as it was given."""
+    data = named(conversation.dialect).write(conversation)
+    source = getattr(conversation.layout, "source", None)
+    return source.give(data) if isinstance(source, Source) else data
+
+
+@dataclass(frozen=True)
+class Mended(Listed):
+    """A document that could be read only with its escapes mended; unchanged, it is written as it came."""
+
+    original: bytes = field(default=b"", repr=False)
+
+    def whole(self) -> bytes:
+        return self.original
+
+
+def _read_document(source: Source, chosen: Dialect | None, history: History, pick: int) -> Conversation:
+    value, data = _value(source, chosen is not None)
+    clean = replace(source, data=data)
+    dialect = chosen if isinstance(chosen, (RequestDialect, OpenCode)) else detect(value, source.name)
+    if isinstance(dialect, OpenCode):
+        found = dialect.read(clean, value, history)
+    elif isinstance(dialect, Trajectories):
+        found = dialect.read(clean, value, pick)
+    else:
+        found = dialect.read(clean, value)
+    return found if data is source.data else _mended(found, source.data)
+
+
+def _mended(found: Conversation, original: bytes) -> Conversation:
+    layout = found.layout
+    assert isinstance(layout, Listed)
+    kept = Mended(layout.source, layout.path, layout.rows, layout.messages, original)
+    notice = Notice("mended", "the document has escapes that JSON does not know: they are taken literally")
+    return replace(found, layout=kept, notices=(*found.notices, notice))
+
+
+def _value(source: Source, is_named: bool) -> tuple[Any, bytes]:
+    """The document's value, and the bytes that decode to it."""
+    try:
+        return jsontext.decode(source.data), source.data
+    except MalformedInput as error:
+        mended = mending.mend(source.data)
+        if mended != source.data:
+            return jsontext.decode(mended), mended
+        if not is_named and not source.data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):
+            raise UnknownDialect(f"{_looks(source.data)}; {_ADVICE}", source=source.name) from None
+        raise MalformedInput(error.what, source=source.name, line=error.line, offset=error.offset) from None
+
+
+def _head(stream: Iterator[bytes]) -> Iterator[bytes]:
+    taken = 0
+    for number, line in enumerate(stream, 1):
+        yield line
+        taken += len(line)
+        if number >= _SNIFFED_LINES or taken >= _SNIFFED_BYTES:
+            return
+
+
+def _shallow(record: dict[str, msgspec.Raw], depth: int = 2) -> dict[str, Any]:
+    """A record as far as it takes to know it: small values whole, of large ones their kind and first fields."""
+    return {key: _glance(raw, depth - 1) for key, raw in record.items()}
+
+
+def _glance(raw: msgspec.Raw, depth: int) -> Any:
+    view = memoryview(raw)
+    if len(view) <= _SMALL:
+        return mending.decode_raw(raw)
+    first = bytes(view[:1])
+    if first == b"{" and depth:
+        return _shallow(_fields.decode(raw), depth)
+    return {b"{": {}, b"[": [], b'"': ""}.get(first, 0)
+
+
+def _is_known(record: dict[str, msgspec.Raw]) -> bool:
+    return any(dialect.fits(_shallow(record)) >= _SURE for dialect in LINES)
+
+
+_SNIFF: lines.Peek[dict[str, msgspec.Raw]] = lines.Peek(dict[str, msgspec.Raw], _is_known)
+_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def _seen(value: Any) -> str:
+    """What a decoded document is, in words."""
+    if isinstance(value, dict):
+        return f"an object with {', '.join(map(repr, list(value)[:8]))}" if value else "an empty object"
+    if isinstance(value, list):
+        return f"a list of {len(value)}, beginning with {_seen(value[0])}" if value else "an empty list"
+    return f"a JSON {type(value).__name__}"
+
+
+def _looks(data: bytes) -> str:
+    """What bytes that are no JSON look like, in words."""
+    start = data.lstrip()[:64]
+    if not start:
+        return "the input is empty"
+    if start.startswith(b"<"):
+        return "the input looks like HTML or XML"
+    if b"\x00" in data[:1024] or not start.isascii():
+        return f"the input looks like binary data (it begins with {data[:8].hex(' ')})"
+    return f"the input is no JSON (it begins with {start[:32].decode('ascii', 'replace')!r})"

@@ -1,0 +1,178 @@
+"""The parts of opencode's turns, as far as its model sees them, and how a changed turn is put together again.
+
+A tool part is a call and its result at once. Parts no model is sent (steps' beginnings and ends, snapshots, patches)
+have no counterpart here and stay where they are. Which turns are live is `opencode`'s matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from foldline.dialects import jsontext
+from foldline.dialects.base import argument_object, argument_text, is_str, rest
+from foldline.model import Media, Message, Origin, Part, Text, Thinking, ToolCall, ToolResult, digest
+
+_ASKED = {
+    "compaction": "What did we do so far?",
+    "subtask": "The following tool was executed by the user",
+}
+"""The words in which opencode tells its model of such a part."""
+_INLINED = ("text/plain", "application/x-directory")
+"""Files of these kinds are put to the model as text parts beside them."""
+
+
+def read_part(part: Any) -> Part | None:
+    """What the model sees of a part, its result apart; None when it sees nothing."""
+    match part:
+        case {"type": "text", "text": str(text)}:
+            return None if part.get("ignored") else Text(text, rest(part, "type", "text"))
+        case {"type": "reasoning", "text": str(text)}:
+            return Thinking(text, "", rest(part, "type", "text"))
+        case {"type": "tool", "callID": str(id_), "tool": str(name), "state": {"input": dict(arguments)}}:
+            return ToolCall(id_, name, argument_text(arguments))
+        case {"type": "file", "mime": str(mime), "url": str(url)} if mime not in _INLINED:
+            return _read_file(mime, url, rest(part, "type", "mime", "url"))
+        case {"type": "compaction" | "subtask" as kind}:
+            return Text(_ASKED[kind], part)
+    return None
+
+
+def read_result(part: Mapping[str, Any]) -> ToolResult | None:
+    """The result in a tool part, if it has come to one."""
+    match part["state"]:
+        case {"status": "completed", "output": str(text)} as state:
+            files = [file for file in state.get("attachments") or () if isinstance(file, dict) and is_str(file, "url")]
+            media = [_read_file(str(file.get("mime", "")), file["url"], rest(file, "mime", "url")) for file in files]
+            return ToolResult(part["callID"], (Text(text), *media), name=part["tool"], form="string")
+        case {"status": "error", "error": str(text)}:
+            return ToolResult(part["callID"], (Text(text),), True, part["tool"], form="string")
+    return None
+
+
+def origin(part: Mapping[str, Any], role: str) -> Origin:
+    """Who speaks in a part of a user's turn: what opencode put beside the user's words is mostly what files say."""
+    if role != "user":
+        return Origin.ASSISTANT
+    if part.get("type") in _ASKED:
+        return Origin.PROGRAM
+    noted = part.get("metadata")
+    if isinstance(noted, dict) and noted.get("origin") == Origin.SUMMARY.value:
+        return Origin.SUMMARY
+    return Origin.TOOL if part.get("synthetic") else Origin.USER
+
+
+def rebuild(turn: Mapping[str, Any], messages: Sequence[Message]) -> Mapping[str, Any]:
+    """The turn with these messages in it, its other parts where they were."""
+    results = {result.call_id: result for message in messages for result in message.results}
+    said = [part for message in messages for part in message.parts if not isinstance(part, ToolResult)]
+    put: list[tuple[int, Any]] = []
+    homes: dict[int, Part] = {}
+    at = -1
+    for part in said:
+        home = _home(turn["parts"], part, homes)
+        if home is None:
+            put.append((at, new_part(part, turn["info"], results)))
+        else:
+            at, homes[home] = home, part
+    for place, part in enumerate(turn["parts"]):
+        if read_part(part) is None:
+            put.append((place, part))
+        elif place in homes:
+            put.append((place, _write(part, homes[place], results)))
+    return {**turn, "parts": [part for _, part in sorted(put, key=lambda pair: pair[0])]}
+
+
+def new_part(part: Part, info: Mapping[str, Any], results: Mapping[str, ToolResult]) -> Mapping[str, Any]:
+    """A part made here, in a turn."""
+    made = _made(part, results)
+    names = {"sessionID": info.get("sessionID", ""), "messageID": info.get("id", "")}
+    return {"id": f"prt_{digest(jsontext.encode([names, made]))[:26]}", **names, **made}
+
+
+def _home(parts: Sequence[Any], part: Part, taken: Iterable[int]) -> int | None:
+    """Where a part stood: the place of the same part, or of the one with its id."""
+    free = [(place, read_part(old)) for place, old in enumerate(parts) if place not in taken]
+    same = next((place for place, old in free if old == part), None)
+    return (
+        same
+        if same is not None
+        else next((p for p, old in free if old and _name(old) and _name(old) == _name(part)), None)
+    )
+
+
+def _name(part: Part) -> str:
+    if isinstance(part, ToolCall):
+        return part.id
+    named = getattr(part, "extra", {}).get("id")
+    return named if isinstance(named, str) else ""
+
+
+def _write(old: Mapping[str, Any], part: Part, results: Mapping[str, ToolResult]) -> Mapping[str, Any]:
+    if isinstance(part, ToolCall):
+        return _write_tool(old, part, results.get(part.id))
+    if part == read_part(old):
+        return old
+    made = _made(part, results)
+    return {**{key: old[key] for key in ("id", "sessionID", "messageID") if key in old}, **made}
+
+
+def _write_tool(old: Mapping[str, Any], call: ToolCall, result: ToolResult | None) -> Mapping[str, Any]:
+    state = old["state"]
+    if call != read_part(old):
+        state = {**state, "input": argument_object(call.arguments)}
+    before = read_result(old)
+    if result is None:
+        state = {"status": "pending", "input": state["input"]} if before else state
+    elif result != before:
+        state = {**rest(state, "output", "error", "attachments"), **_state(result)}
+    return {**old, "tool": call.name, "state": state}
+
+
+def _state(result: ToolResult) -> dict[str, Any]:
+    if result.is_error:
+        return {"status": "error", "error": result.text}
+    files = [_write_file(part) for part in result.content if isinstance(part, Media)]
+    return {"status": "completed", "output": result.text, **({"attachments": files} if files else {})}
+
+
+def _made(part: Part, results: Mapping[str, ToolResult]) -> dict[str, Any]:
+    match part:
+        case Text(text, extra):
+            return {"type": "text", "text": text, **extra}
+        case Thinking(text, _, extra):
+            return {"type": "reasoning", "text": text, **extra}
+        case ToolCall(id_, name, arguments):
+            state: dict[str, Any] = {"status": "pending", "input": argument_object(arguments)}
+            answered = {**state, **_state(results[id_])} if id_ in results else state
+            return {"type": "tool", "callID": id_, "tool": name, "state": answered}
+        case Media():
+            return _write_file(part)
+        case ToolResult():
+            return {"type": "text", "text": part.text, "synthetic": True}
+    return dict(part.extra)
+
+
+def _read_file(mime: str, url: str, extra: Mapping[str, Any]) -> Media:
+    kind = "image" if mime.startswith("image/") else "file"
+    start = f"data:{mime};base64,"
+    if url.startswith(start):
+        return Media(kind, mime, data=url.removeprefix(start), extra=extra)
+    return Media(kind, mime, url=url, extra=extra)
+
+
+def _write_file(part: Media) -> dict[str, Any]:
+    url = f"data:{part.mime};base64,{part.data}" if part.data else part.url
+    return {"type": "file", "mime": part.mime, "url": url, **part.extra}
+
+
+def steps(parts: Sequence[Any]) -> Iterator[list[int]]:
+    """The places of the parts of each step of the model."""
+    run: list[int] = []
+    for place, part in enumerate(parts):
+        if isinstance(part, dict) and part.get("type") == "step-start" and run:
+            yield run
+            run = []
+        run.append(place)
+    if run:
+        yield run
