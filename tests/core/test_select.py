@@ -179,7 +179,7 @@ def test_reasons_say_why():
 
 def test_a_keyword_counts_in_a_result_too():
     messages = [user(), step("a"), results("a", text="a TypeError"), step("b"), results("b"), step(text="done"), user()]
-    assert kept(messages, Strategy(0, ("error",), keep_tool_results=False)) == (0, 1, 2, 6)
+    assert kept(messages, Strategy(0, ("error",), keep_tool_results=False)) == (0, 1, 2, 5, 6)
 
 
 def test_system_messages_stay_whatever_the_strategy_says_and_that_is_said():
@@ -195,9 +195,9 @@ def test_a_kept_system_message_needs_no_notice():
 
 def test_the_newest_user_message_may_be_a_picture_or_stand_beside_results():
     picture = Message("user", Origin.USER, (Media("image", "image/png", "AAAA"),))
-    assert kept([user(), picture, step()]) == (1,)
+    assert kept([user(), picture, step()]) == (1, 2)
     beside = results("a", also=(Text("and this"),))
-    assert kept([user(), step("a"), beside, step()]) == (0, 1, 2)
+    assert kept([user(), step("a"), beside, step()]) == (0, 1, 2, 3)
 
 
 def test_a_tool_or_a_summary_is_not_the_user():
@@ -212,6 +212,19 @@ def test_a_turn_that_began_with_thinking_keeps_its_first_step():
     loop = [user(), step("a", thinking="hm"), results("a"), step("b"), results("b"), step("c"), results("c")]
     assert kept(loop, Strategy(2, (), False)) == (0, 1, 2, 5, 6)
     assert kept([*loop, step()], Strategy(1, (), False)) == (0, 7)
+
+
+def test_what_ends_the_list_stays_and_that_is_said():
+    chosen = select([user(), step("a"), results("a")], NOTHING, RUNS, size)
+    assert chosen.indices == (0, 1, 2)
+    assert [notice.code for notice in chosen.notices] == ["keep-newest-user", "keep-last"]
+
+
+def test_a_kept_result_keeps_the_step_that_ended_its_turn():
+    turn = [user(), step("a"), results("a", text="an error"), step("b"), results("b"), step(), user(), step(), user()]
+    chosen = select(turn, Strategy(0, ("error",), keep_tool_results=False), RUNS, size)
+    assert chosen.indices == (0, 1, 2, 7, 8)
+    assert chosen.reasons[3] == "closes the turn"
 
 
 def test_a_late_result_binds_everything_between():

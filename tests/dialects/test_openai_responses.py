@@ -300,7 +300,7 @@ def test_made_messages_are_legal():
 
 def test_a_message_that_makes_several_is_not_built_as_one():
     with pytest.raises(MalformedInput, match="makes 3 openai-responses messages"):
-        write_item(MADE[1].with_parts(MADE[1].parts[1:] + (ToolCall("c2", "read", "{}"),)))
+        write_item(MADE[1].with_parts((*MADE[1].parts[1:], ToolCall("c2", "read", "{}"))))
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ class Picture:
         if found.window is None or found.full is None:
             self.line(f"{found.tokens:,} tokens ({_bounds(found)}); give --model or --window to see how full that is")
             return
-        self.line(f"{found.tokens:,} tokens ({_bounds(found)}) of {found.window:,}: {found.full:.0%}")
+        self.line(f"{found.tokens:,} tokens ({_bounds(found)}) of {found.window:,}: {found.full:,.0%}")
         full = self.full_bar(found.full, self.width)
         self.out.print(Text(full, style=ALARM if found.full >= NEARLY_FULL else BAR), width=self.width)
 

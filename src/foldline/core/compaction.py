@@ -237,9 +237,10 @@ class Compaction:
         notices: tuple[Notice, ...] = ()
         if self.options.direction == "from":
             view: tuple[Message, ...] = (*messages[:cut], checkpoint.message)
-            plan = ViewPlan(self.ground.digests[-1], len(messages), len(messages), pins=tuple(range(cut)))
+            count = len(messages)
+            plan = ViewPlan(self.ground.digests[-1], count, count, checkpoint.ref, pins=tuple(range(cut)))
             return self._proved(view, checkpoint, plan, written, left_out, notices)
-        pins = tuple(sorted(with_cycles((pin for pin in self.options.pins if pin < cut), self.pairing)))
+        pins = self._pins(cut)
         newest = newest_user(messages)
         carried = newest if newest is not None and newest < cut and newest not in pins else None
         systems = {index for index in range(cut) if messages[index].role == "system"}
@@ -255,6 +256,7 @@ class Compaction:
             skeleton=self.ground.digests[-1] if self.ground.digests else "",
             count=len(messages),
             start=cut,
+            checkpoint=checkpoint.ref,
             carried=carried,
             stubs=frozenset(stub.key for stub in pruned.stubs),
             in_row=self.decision.in_row,
@@ -262,6 +264,13 @@ class Compaction:
             settings=None if settings == self.options.prune else settings,
         )
         return self._proved(pruned.messages, checkpoint, plan, written, left_out, notices)
+
+    def _pins(self, cut: int) -> tuple[int, ...]:
+        """Messages before the cut that stay as they are: those named now, and those pinned before."""
+        checkpoint = self.ground.checkpoint
+        before = () if checkpoint and checkpoint.recipe.direction == "from" else self.ground.plan.pins
+        named = (pin for pin in (*before, *self.options.pins) if 0 <= pin < cut)
+        return tuple(sorted(with_cycles(named, self.pairing)))
 
     def _clamped(self, message: Message, checkpoint: Checkpoint) -> tuple[list[Message], tuple[Notice, ...]]:
         """The newest user message by its two ends, when it is larger than the window by itself."""

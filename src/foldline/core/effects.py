@@ -32,6 +32,8 @@ class ViewPlan:
     count: int
     start: int = 0
     """The first message that is shown itself."""
+    checkpoint: str = ""
+    """The reference of the checkpoint that stands before it."""
     carried: int | None = None
     """A user message before `start` that is shown behind the checkpoint."""
     stubs: frozenset[str] = frozenset()

@@ -22,7 +22,7 @@ from foldline.core.fold import Base
 from foldline.core.meter import Meter, Tally
 from foldline.core.options import Options
 from foldline.core.policy import Decision, Past, cache_cost, decide
-from foldline.core.prune import PruneSettings, prune
+from foldline.core.prune import prune
 from foldline.core.receipt import Receipt
 from foldline.core.repair import repair
 from foldline.core.skeleton import Chain
@@ -104,7 +104,9 @@ class _Turn:
         if checkpoint and recalled:
             base = Base(front_again(messages, plan, checkpoint), plan.start)
         elif returned:
-            base, checkpoint = Base(messages[: returned[0] + 1], returned[0] + 1), returned[1]
+            at, checkpoint = returned
+            base = Base(messages[: at + 1], at + 1)
+            plan = replace(plan, start=at + 1, checkpoint=checkpoint.ref, pins=tuple(range(at)))
         return Ground(self.given, messages, digests, base, checkpoint, plan)
 
     def _shown(self, ground: Ground) -> tuple[Message, ...]:

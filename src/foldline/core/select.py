@@ -3,8 +3,8 @@
     messages, strategy ── select ──> Selected (messages, why each was kept, tokens before and after)
 
 Kept are system messages, messages with a keyword, tool results, and the last few, in their order. A message is never
-kept without the rest of its tool cycle, and what a promise protects (system, the newest user message, the last of all) stays whatever
-the strategy says; the result names such overrides. Nothing is merged or rewritten.
+kept without the rest of its tool cycle, and what a promise protects (system, the newest user message, the last of all)
+stays whatever the strategy says; the result names such overrides. Nothing is merged or rewritten.
 """
 
 from __future__ import annotations
@@ -237,18 +237,21 @@ def _complete(reasons: dict[int, str], units: Sequence[range]) -> None:
 
 
 def _separate(messages: Sequence[Message], reasons: dict[int, str], units: Sequence[range]) -> None:
-    """Who stood between two kept messages of one side, or before a first step, stays there: turns go on alternating."""
-    last: Message | None = None
+    """Two steps, and a first step, keep the user before them; results and the user's next words the step between them."""
+    stepped, answered = True, False  # the last kept was a step without calls, or nothing; results came since a step
     passed: dict[str, int] = {}  # by role: the latest message that was not kept since the last that was
     for unit in units:
-        first = messages[unit.start]
+        role = messages[unit.start].role
         if unit.start not in reasons:
-            passed |= {first.role: unit.start} if len(unit) == 1 else {}
+            passed |= {role: unit.start} if len(unit) == 1 else {}
             continue
-        if first.role == "system":
+        if role == "system":
             continue
-        if first.role == "assistant" and (last is None or (last.role == "assistant" and not last.results)):
-            reasons |= {passed["user"]: "opens the turn"} if "user" in passed else {}
-        elif last is not None and last.results and first.role == "user":
-            reasons |= {passed["assistant"]: "closes the turn"} if "assistant" in passed else {}
-        last, passed = messages[unit[-1]], {}
+        if role == "assistant" and stepped and "user" in passed:
+            reasons[passed["user"]] = "opens the turn"
+        elif role == "user" and answered and "assistant" in passed:
+            reasons[passed["assistant"]], answered = "closes the turn", False
+        results = any(messages[index].results for index in unit)
+        stepped = messages[unit[-1]].role == "assistant" and not messages[unit[-1]].results
+        answered = results or (answered and role != "assistant")
+        passed = {}

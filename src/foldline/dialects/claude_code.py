@@ -56,7 +56,7 @@ class ClaudeCode(LineDialect):
         records = {row: record for row, record in enumerate(split.values) if record is not None}
         whole = outline(records)
         chosen, notices = live(records, whole) if history == "live" else (range(len(whole.groups)), ())
-        messages = tuple(_message(split.rows, records, whole.groups[n]) for n in chosen)
+        messages = tuple(_message(split, whole.groups[n]) for n in chosen)
         return Conversation(
             self.name,
             messages,
@@ -64,7 +64,7 @@ class ClaudeCode(LineDialect):
             self.grammar,
             Lined(source, split.rows, messages),
             (*split.notices, *whole.notices, *notices),
-            tuple(_compaction(split.rows, records, whole, boundary) for boundary in whole.boundaries),
+            tuple(_compaction(split, whole, boundary) for boundary in whole.boundaries),
         )
 
     def rewrite(self, layout: Lined, messages: Sequence[Message]) -> bytes:
@@ -76,10 +76,10 @@ def _model(records: Records) -> str:
     return next((model for model in named if model and model != _SYNTHETIC), "")
 
 
-def _message(rows: Sequence[bytes], records: Records, group: tuple[int, ...]) -> Message:
+def _message(split: lines.Rows[Record], group: tuple[int, ...]) -> Message:
     """One message from its rows."""
-    record = records[group[0]]
-    pieces = [(row, part) for row in group for part in _parts(rows[row], records[row])]
+    rows, record = split.rows, _record(split, group[0])
+    pieces = [(row, part) for row in group for part in _parts(split, row)]
     if record.type != "assistant":
         pieces = _results_first(pieces)
     parts = tuple(part for _, part in pieces)
@@ -100,9 +100,18 @@ def _is_string(record: Record) -> bool:
     return record.message is not None and bytes(memoryview(record.message.content)[:1]) == b'"'
 
 
-def _parts(row: bytes, record: Record) -> tuple[Part, ...]:
+def _record(split: lines.Rows[Record], row: int) -> Record:
+    record = split.values[row]
+    assert record is not None  # only rows that hold a record speak
+    return record
+
+
+def _parts(split: lines.Rows[Record], row: int) -> tuple[Part, ...]:
+    record = _record(split, row)
     if record.message is None:
-        return claude_write.read_told(claude_write.content(mending.decode(row)))
+        return claude_write.read_told(claude_write.content(mending.decode(split.rows[row])))
+    if row in split.odd:
+        return anthropic.read_blocks(claude_write.content(mending.decode(split.rows[row])))
     return anthropic.read_blocks(mending.decode_raw(record.message.content))
 
 
@@ -126,11 +135,11 @@ def _origin(row: bytes, record: Record, parts: tuple[Part, ...]) -> Origin:
     return next((origin for frame, origin in _FRAMES.items() if said.startswith(frame)), Origin.USER)
 
 
-def _compaction(rows: Sequence[bytes], records: Records, whole: Outline, boundary: Boundary) -> Compaction:
+def _compaction(split: lines.Rows[Record], whole: Outline, boundary: Boundary) -> Compaction:
     at = next((n for n, group in enumerate(whole.groups) if group[0] > boundary.row), len(whole.groups))
     summary = ""
-    if at < len(whole.groups) and records[whole.groups[at][0]].is_compact_summary:
-        summary = _message(rows, records, whole.groups[at]).text
+    if at < len(whole.groups) and _record(split, whole.groups[at][0]).is_compact_summary:
+        summary = _message(split, whole.groups[at]).text
     before, after = boundary.metadata.get("preTokens"), boundary.metadata.get("postTokens")
     return Compaction(
         at,

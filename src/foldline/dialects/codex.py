@@ -83,7 +83,7 @@ class Codex(LineDialect):
     def read_lines(self, source: Source, lines_: Iterable[bytes], history: History = "live") -> Conversation:
         split = lines.split(lines_, PEEK)
         story = _Story()
-        payloads = list(_payloads(split.values))
+        payloads = list(_payloads(split))
         for row, kind, payload in payloads:
             _tell(story, row, kind, payload, split.rows[row])
         messages = openai_responses.pair(story.live if history == "live" else story.whole)
@@ -104,10 +104,11 @@ class Codex(LineDialect):
         return codex_write.rewrite(layout, messages)
 
 
-def _payloads(records: Sequence[Record | None]) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
-    for row, record in enumerate(records):
+def _payloads(split: lines.Rows[Record]) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+    for row, record in enumerate(split.values):
         if record is not None and record.type in TYPES:
-            payload = mending.decode_raw(record.payload)
+            odd = row in split.odd
+            payload = mending.decode(split.rows[row])["payload"] if odd else mending.decode_raw(record.payload)
             if isinstance(payload, dict):
                 yield row, record.type, payload
 

@@ -23,7 +23,7 @@ _fast = msgspec.json.Decoder()
 _raw_object = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _raw_list = msgspec.json.Decoder(list[msgspec.Raw])
 _scanner = json.JSONDecoder()
-_BLANK = " \t\r\n"
+_BLANK, _BOM = " \t\r\n", "\ufeff"
 _DEPTH_ADVICE = "nested too deeply to be read safely; no real message is: check where this input comes from"
 
 
@@ -119,13 +119,14 @@ def join_object(members: Mapping[str, bytes]) -> bytes:
 
 
 def _decode_slowly(data: bytes) -> Any:
-    text = text_of(data).removeprefix("\ufeff")
+    marked = text_of(data)
+    text = marked.removeprefix(_BOM)
     try:
         return json.loads(text, parse_float=_number, parse_constant=_refuse_constant)
     except RecursionError:
         raise TooDeep(_DEPTH_ADVICE) from None
     except json.JSONDecodeError as error:
-        offset = len(bytes_of(text[: error.pos]))
+        offset = len(bytes_of(marked[: error.pos + len(marked) - len(text)]))
         raise MalformedInput(f"not JSON: {error.msg}", line=error.lineno, offset=offset) from None
     except ValueError as error:  # an integer longer than the interpreter converts
         raise MalformedInput(f"not JSON that can be read: {error}") from None
@@ -144,7 +145,7 @@ def _refuse_constant(name: str) -> NoReturn:
 def _pieces(text: str) -> list[str]:
     """The texts of the values inside an array, or of the keys and values inside an object, known to be well formed."""
     found = []
-    at = _skip(text, _skip(text, 0, _BLANK + "\ufeff") + 1, _BLANK)
+    at = _skip(text, _skip(text, 0, _BLANK + _BOM) + 1, _BLANK)
     while text[at] not in "]}":
         _, end = _scanner.raw_decode(text, at)
         found.append(text[at:end])

@@ -20,6 +20,8 @@ from foldline.errors import MalformedInput, TooDeep
 from foldline.model import Notice
 
 T = TypeVar("T")
+Piece = tuple[bytes, T | None, str]
+"""A row, its value if it has one, and what is to be said of it ("" for nothing)."""
 
 MOST_NOTICES = 20
 """Places named one by one; a file of pure damage would otherwise drown the reader. The rest is counted."""
@@ -32,6 +34,7 @@ _BLANK = b"\x00 \t\r\n"
 _FILLER = re.compile(rb"[\x00 \t\r\n]*")
 _WITHIN = (b",", b"]", b"}", b":")
 """What follows an object that is part of a larger one."""
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 _OPENING = re.compile(rb'\{\s*["}]')
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 
@@ -52,24 +55,35 @@ class Peek(Generic[T]):
     def __init__(self, kind: type[T], is_record: Callable[[T], bool]) -> None:
         self._decoder, self.is_record = msgspec.json.Decoder(kind), is_record
 
-    def fast(self, data: bytes) -> T:
-        return self._decoder.decode(data)
+    def fast(self, data: bytes) -> T | None:
+        """A clean record; None for anything else."""
+        try:
+            return self._decoder.decode(data)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
 
     def slow(self, data: bytes) -> T | None:
-        """What strict decoding refused, made clean first; None when it is no JSON, or not of the dialect's shape."""
+        """What strict decoding refused, made clean first; None when it is no JSON, or not of the dialect's shape.
+
+        Surrogates do not survive this. Whoever wants the text of such a record decodes the row itself.
+        """
         try:
-            return self._decoder.decode(jsontext.encode(mending.decode(data)))
+            return self._decoder.decode(_SURROGATE.sub(rb"\\ufffd", jsontext.encode(mending.decode(data))))
         except (MalformedInput, TooDeep, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
 
 
 @dataclass(frozen=True, slots=True)
 class Rows(Generic[T]):
-    """The input in pieces; `values[i]` is the record in `rows[i]`, None where there is none."""
+    """The input in pieces; `values[i]` is the record in `rows[i]`, None where there is none.
+
+    `odd` are the rows that were made clean to be peeked at: their text is to be had from the row alone.
+    """
 
     rows: tuple[bytes, ...] = field(repr=False)
     values: tuple[T | None, ...] = field(repr=False)
     notices: tuple[Notice, ...]
+    odd: frozenset[int] = frozenset()
 
 
 def split(lines: Iterable[bytes], peek: Peek[T]) -> Rows[T]:
@@ -77,17 +91,24 @@ def split(lines: Iterable[bytes], peek: Peek[T]) -> Rows[T]:
     rows: list[bytes] = []
     values: list[T | None] = []
     skips = Skips()
+    odd: set[int] = set()
     offset = 0
     for number, line in enumerate(lines, 1):
         if not line.isascii() and not _is_utf8(line):
             skips.add("bad-utf8", line, number, offset)
-        for row, value, why in _take(line, peek, first=number == 1):
+        clean = peek.fast(line)
+        pieces: Iterable[Piece[T]] = [(line, clean, "")]
+        if clean is None:
+            pieces = _pieces(line, peek, first=number == 1)
+        for row, value, why in pieces:
             if why:
                 skips.add(why, row, number, offset)
+            if value is not clean:
+                odd.add(len(rows))
             rows.append(row)
             values.append(value)
             offset += len(row)
-    return Rows(tuple(rows), tuple(values), skips.notices())
+    return Rows(tuple(rows), tuple(values), skips.notices(), frozenset(odd))
 
 
 class Skips:
@@ -119,16 +140,6 @@ _WORDS = {
     "not-understood": "kept a record whose fields are not what this format has; it is no part of the conversation",
     "bad-utf8": "read a line that is not UTF-8: what could not be decoded stands as U+FFFD",
 }
-
-Piece = tuple[bytes, T | None, str]
-"""A row, its value if it has one, and what is to be said of it ("" for nothing)."""
-
-
-def _take(line: bytes, peek: Peek[T], first: bool) -> Iterable[Piece[T]]:
-    try:
-        return ((line, peek.fast(line), ""),)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return _pieces(line, peek, first)
 
 
 def _is_utf8(line: bytes) -> bool:

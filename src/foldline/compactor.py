@@ -1,0 +1,308 @@
+"""The façade: a Compactor keeps one agent, or many, inside the window. Plain dicts in, plain dicts out.
+
+    fit · afit            decides by itself what is to be done, if anything
+    compact · acompact    folds now
+    preview               what would happen, at no cost
+    prepare · aprepare    writes a summary ahead of need
+    learn                 takes in what the provider reported
+    on_overflow           folds below the provider's own limit after it refused
+    call · acall          all of that around a client's own function
+
+It holds state (the meter's calibration, the models, the archive) and no logic: deciding and folding is the engine's.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from foldline.archive.base import Archive
+from foldline.archive.memory import MemoryArchive
+from foldline.callers import Caller, caller
+from foldline.core.budget import Budget
+from foldline.core.checkpoint import Checkpoint
+from foldline.core.effects import Effect
+from foldline.core.engine import View, turn
+from foldline.core.meter import Meter
+from foldline.core.options import Direction, Options, Voice
+from foldline.core.policy import emergency
+from foldline.core.prune import PruneSettings
+from foldline.core.receipt import Receipt
+from foldline.core.resume import Abilities, Kind, Manner
+from foldline.core.skeleton import Chain
+from foldline.drive import World, arun, run
+from foldline.errors import CannotFit, Overflow
+from foldline.model import Conversation, Message, Notice
+from foldline.overflow import output_too_long, understand
+from foldline.reading import Reader
+from foldline.tokens import meter_for
+from foldline.usage import usage_from
+
+T = TypeVar("T")
+TRIES = 3
+"""How often a refused prompt is made smaller before the refusal is passed on."""
+SESSIONS = 32
+"""Conversations whose skeletons are kept at hand."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A request that fits, and the account of how. `request` has the form of what was given."""
+
+    request: Any
+    receipt: Receipt
+    view: Conversation = field(repr=False)
+    checkpoint: Checkpoint | None = field(default=None, repr=False)
+    given: Any = field(default=None, repr=False)
+    pins: tuple[int, ...] = field(default=(), repr=False)
+    tries: int = 0
+
+    @property
+    def messages(self) -> list[Any]:
+        """The list of messages alone."""
+        slot = {"gemini": "contents", "openai-responses": "input"}.get(self.view.dialect, "messages")
+        return self.request[slot] if isinstance(self.request, Mapping) else self.request  # type: ignore[no-any-return]
+
+
+class Compactor:
+    """Keeps conversations inside a budget. One for each model an agent talks to; safe for several threads."""
+
+    def __init__(
+        self,
+        budget: Budget,
+        model: str | Caller | None = None,
+        fallback: str | Caller | None = None,
+        archive: Archive | None = None,
+        *,
+        style: str = "checkpoint",
+        silent: bool = True,
+        approval: bool = False,
+        abilities: Abilities | None = None,
+        memory: Iterable[str] = (),
+        prune: PruneSettings | None = None,
+        scope: str = "",
+        transcript: str = "",
+        secret: bytes | None = None,
+        meter: Meter | None = None,
+        listen: Callable[[Notice], None] | None = None,
+    ) -> None:
+        self.budget = budget
+        self.archive: Archive = archive if archive is not None else MemoryArchive()
+        self._callers = _callers(model, fallback)
+        self._meter = meter
+        self._reader = Reader()
+        self._chains: OrderedDict[str, Chain] = OrderedDict()
+        self._lock = threading.RLock()
+        self._options = Options(
+            budget,
+            Manner("regular", silent, approval),
+            abilities or Abilities(),
+            prune or PruneSettings(),
+            style,
+            memory=tuple(memory),
+            cheap=_voice(self._callers.get("cheap")),
+            fallback=_voice(self._callers.get("fallback")),
+            scope=scope,
+            transcript=transcript,
+            secret=secret or secrets.token_bytes(16),
+        )
+        self._world = World(self.archive, self._callers, scope, listen or (lambda _: None), self._lock)
+
+    def fit(self, request: Any, *, pin: Iterable[int] = (), dialect: str | None = None) -> Fitted:
+        """The request as it fits: untouched while there is room, pruned or folded when there is not.
+
+        `request` is a whole request or its list of messages, in any dialect. `pin` names messages, by index, that
+        stay word for word. Raises CannotFit when nothing legal fits.
+        """
+        return self._run(request, self._options, pin, dialect)
+
+    async def afit(self, request: Any, *, pin: Iterable[int] = (), dialect: str | None = None) -> Fitted:
+        """Like `fit`, without holding up the event loop while a model writes."""
+        return await self._arun(request, self._options, pin, dialect)
+
+    def compact(self, request: Any, **how: Any) -> Fitted:
+        """Folds now. See `_how` for what may be given: to, focus, kind, direction, pivot, style, pin, dialect."""
+        options, pin, dialect = self._how(**how)
+        return self._run(request, options, pin, dialect)
+
+    async def acompact(self, request: Any, **how: Any) -> Fitted:
+        """Like `compact`, without holding up the event loop."""
+        options, pin, dialect = self._how(**how)
+        return await self._arun(request, options, pin, dialect)
+
+    def _how(
+        self,
+        *,
+        to: int | None = None,
+        focus: str = "",
+        kind: Kind = "manual",
+        direction: Direction = "up-to",
+        pivot: int | None = None,
+        style: str | None = None,
+        pin: Iterable[int] = (),
+        dialect: str | None = None,
+    ) -> tuple[Options, Iterable[int], str | None]:
+        """What a fold on demand may be told: the tokens of the view, what to attend to, the kind of continuation,
+        which part to fold and where to divide, the style of summary, what to keep word for word."""
+        options = replace(
+            self._options,
+            manner=replace(self._options.manner, kind=kind),
+            force=True,
+            to=to,
+            focus=focus,
+            direction=direction,
+            pivot=pivot,
+            style=style or self._options.style,
+        )
+        return options, pin, dialect
+
+    def preview(self, request: Any, *, pin: Iterable[int] = (), dialect: str | None = None, **how: Any) -> Receipt:
+        """What `fit` (or, with arguments, `compact`) would do: no model is asked and nothing is kept."""
+        options = self._how(pin=pin, **how)[0] if how else self._options
+        world = replace(self._world, archive=_Glass(self.archive))
+        given = self._read(request, dialect)
+        quiet = replace(options, cheap=None, fallback=None, pins=tuple(pin))
+        return run(self._steps(given, quiet), world).receipt
+
+    def prepare(self, request: Any, *, pin: Iterable[int] = (), dialect: str | None = None) -> Fitted:
+        """Folds ahead of need, so that the turn that needs it finds it done."""
+        return self.compact(request, kind="regular", pin=pin, dialect=dialect)
+
+    async def aprepare(self, request: Any, *, pin: Iterable[int] = (), dialect: str | None = None) -> Fitted:
+        return await self.acompact(request, kind="regular", pin=pin, dialect=dialect)
+
+    def learn(self, fitted: Fitted, response: Any) -> None:
+        """Calibrates the meter by the usage a response reports."""
+        usage = usage_from(fitted.view.dialect, response)
+        if usage is not None:
+            with self._lock:
+                self._meter_for(fitted.view).learn(fitted.view, usage)
+
+    def on_overflow(self, fitted: Fitted, error: Any) -> Fitted:
+        """A smaller request after the provider refused one. Raises what it refused with when it is no overflow."""
+        options = self._emergency(fitted, error)
+        return replace(self._run(fitted.given, options, fitted.pins, fitted.view.dialect), tries=fitted.tries + 1)
+
+    async def aon_overflow(self, fitted: Fitted, error: Any) -> Fitted:
+        options = self._emergency(fitted, error)
+        again = await self._arun(fitted.given, options, fitted.pins, fitted.view.dialect)
+        return replace(again, tries=fitted.tries + 1)
+
+    def call(self, function: Callable[..., T], request: Mapping[str, Any], *, pin: Iterable[int] = ()) -> T:
+        """Fits the request, calls the client with it, recovers if it is refused as too large, and learns."""
+        fitted = self.fit(request, pin=pin)
+        while True:
+            try:
+                response = function(**fitted.request)
+            except Exception as error:
+                fitted = self._clamped(fitted, error) or self.on_overflow(fitted, error)
+            else:
+                self.learn(fitted, response)
+                return response
+
+    async def acall(
+        self, function: Callable[..., Awaitable[T]], request: Mapping[str, Any], *, pin: Iterable[int] = ()
+    ) -> T:
+        """Like `call`, for a client's async function."""
+        fitted = await self.afit(request, pin=pin)
+        while True:
+            try:
+                response = await function(**fitted.request)
+            except Exception as error:
+                fitted = self._clamped(fitted, error) or await self.aon_overflow(fitted, error)
+            else:
+                self.learn(fitted, response)
+                return response
+
+    def _clamped(self, fitted: Fitted, error: Exception) -> Fitted | None:
+        """The same request with a smaller output limit, where that alone is in the way."""
+        excess = output_too_long(error)
+        name = next((key for key in ("max_tokens", "max_output_tokens") if key in fitted.request), None)
+        if excess is None or excess.room < 1 or name is None or fitted.request[name] <= excess.room:
+            return None
+        return replace(fitted, request={**fitted.request, name: excess.room})
+
+    def _emergency(self, fitted: Fitted, error: Any) -> Options:
+        """How to fold after a refusal: below the provider's limit by its own count, and smaller than before."""
+        said = understand(error)
+        if not isinstance(said, Overflow) or fitted.tries >= TRIES:
+            raise error if isinstance(error, BaseException) else said
+        ours = fitted.receipt.tokens_after
+        scale = said.tokens / ours if said.tokens and ours else 1.0
+        limit = int((said.limit or fitted.receipt.room) / scale)
+        decision = emergency(min(limit, fitted.receipt.room), fitted.tries, ours)
+        manner = replace(self._options.manner, kind="emergency")
+        return replace(self._options, manner=manner, force=True, to=decision.target)
+
+    def _run(self, request: Any, options: Options, pin: Iterable[int], dialect: str | None) -> Fitted:
+        given, options = self._given(request, options, pin, dialect)
+        return self._fitted(request, given, run(self._steps(given, options), self._world), options)
+
+    async def _arun(self, request: Any, options: Options, pin: Iterable[int], dialect: str | None) -> Fitted:
+        given, options = self._given(request, options, pin, dialect)
+        return self._fitted(request, given, await arun(self._steps(given, options), self._world), options)
+
+    def _given(
+        self, request: Any, options: Options, pin: Iterable[int], dialect: str | None
+    ) -> tuple[Conversation, Options]:
+        return self._read(request, dialect), replace(options, pins=tuple(pin))
+
+    def _read(self, request: Any, dialect: str | None) -> Conversation:
+        with self._lock:
+            return self._reader.read(request, dialect)
+
+    def _steps(self, given: Conversation, options: Options) -> Generator[Effect, Any, View]:
+        return turn(given, options, self._meter_for(given), self._chain_for(given.messages))
+
+    def _fitted(self, request: Any, given: Conversation, view: View, options: Options) -> Fitted:
+        shown = request if view.conversation is given else self._reader.write(view.conversation)
+        return Fitted(shown, view.receipt, view.conversation, view.checkpoint, request, options.pins)
+
+    def _meter_for(self, conversation: Conversation) -> Meter:
+        with self._lock:
+            if self._meter is None:
+                self._meter = meter_for(conversation.head.model)
+            return self._meter
+
+    def _chain_for(self, messages: tuple[Message, ...]) -> Chain:
+        """The skeleton of the conversation that begins like this one."""
+        name = messages[0].identity if messages else ""
+        with self._lock:
+            chain = self._chains.pop(name, None) or Chain()
+            self._chains[name] = chain
+            while len(self._chains) > SESSIONS:
+                self._chains.popitem(last=False)
+            return chain
+
+
+class _Glass:
+    """An archive that is looked at and not written to."""
+
+    def __init__(self, archive: Archive) -> None:
+        self._archive = archive
+        self.recall, self.known = archive.recall, archive.known
+        self.original, self.expand = archive.original, archive.expand
+
+    def keep(self, conversation: Conversation, scope: str = "") -> None:
+        """Nothing is kept."""
+
+    def save(self, plan: Any, checkpoint: Checkpoint | None = None, scope: str = "") -> None:
+        """Nothing is saved."""
+
+
+def _callers(model: str | Caller | None, fallback: str | Caller | None) -> dict[str, Caller]:
+    named = {"cheap": model, "fallback": fallback}
+    return {who: caller(name) if isinstance(name, str) else name for who, name in named.items() if name is not None}
+
+
+def _voice(asked: Caller | None) -> Voice | None:
+    if asked is None:
+        return None
+    return Voice(asked.name, asked.window) if asked.window else Voice(asked.name)
+
+
+__all__ = ["CannotFit", "Compactor", "Fitted"]

@@ -1,0 +1,107 @@
+"""Runs the engine: does what it asks and tells it what came of it. The only sync and async pair in the code base."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Generator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from foldline.archive.base import Archive
+from foldline.callers.base import Caller
+from foldline.core.asking import Ask, Reply
+from foldline.core.effects import Asking, Effect, Keep, Known, Recall, Save, Tell
+from foldline.errors import ArchiveError, CallerError
+from foldline.model import Notice
+
+T = TypeVar("T")
+AT_ONCE = 4
+"""Questions that are put to a model at the same time."""
+
+
+@dataclass(frozen=True)
+class World:
+    """What the engine's effects act on."""
+
+    archive: Archive
+    callers: Mapping[str, Caller]
+    """Who answers as "cheap" and who as "fallback"."""
+    scope: str = ""
+    listen: Callable[[Notice], None] = lambda _: None
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    """Held while the engine computes, never while a model is asked."""
+
+
+def run(steps: Generator[Effect, Any, T], world: World) -> T:
+    """Runs to the end, waiting for each answer."""
+    step = _step(steps, None, world)
+    while isinstance(step, Asking):
+        step = _step(steps, _ask_all(step, world), world)
+    return step.result
+
+
+async def arun(steps: Generator[Effect, Any, T], world: World) -> T:
+    """The same, without holding up the event loop while a model writes."""
+    step = _step(steps, None, world)
+    while isinstance(step, Asking):
+        answers = await asyncio.gather(*(_aanswer(ask, world) for ask in step.asks))
+        step = _step(steps, list(answers), world)
+    return step.result
+
+
+@dataclass(frozen=True, slots=True)
+class _Done(Generic[T]):
+    result: T
+
+
+def _step(steps: Generator[Effect, Any, T], answer: Any, world: World) -> Asking | _Done[T]:
+    """On to the next question for a model, doing on the way whatever needs no waiting; or to the result."""
+    with world.lock:
+        try:
+            effect = steps.send(answer)
+            while not isinstance(effect, Asking):
+                effect = steps.send(_at_once(effect, world))
+        except StopIteration as stop:
+            return _Done(stop.value)
+    return effect
+
+
+def _at_once(effect: Effect, world: World) -> Any:
+    try:
+        match effect:
+            case Keep(conversation):
+                return world.archive.keep(conversation, world.scope)
+            case Recall(digests, scope):
+                return world.archive.recall(digests, scope)
+            case Known(texts):
+                return world.archive.known(texts)
+            case Save(plan, checkpoint):
+                return world.archive.save(plan, checkpoint, world.scope)
+            case Tell(notice):
+                return world.listen(notice)
+    except ArchiveError as error:
+        return error
+    raise TypeError(f"no one does {type(effect).__name__}")
+
+
+def _ask_all(effect: Asking, world: World) -> list[Reply | CallerError]:
+    if len(effect.asks) == 1:
+        return [_answer(effect.asks[0], world)]
+    with ThreadPoolExecutor(min(AT_ONCE, len(effect.asks))) as pool:
+        return list(pool.map(lambda ask: _answer(ask, world), effect.asks))
+
+
+def _answer(ask: Ask, world: World) -> Reply | CallerError:
+    try:
+        return world.callers[ask.who].ask(ask)
+    except CallerError as error:
+        return error
+
+
+async def _aanswer(ask: Ask, world: World) -> Reply | CallerError:
+    try:
+        return await world.callers[ask.who].aask(ask)
+    except CallerError as error:
+        return error
