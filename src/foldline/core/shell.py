@@ -1,23 +1,43 @@
-"""What a shell command did to files, where there is no doubt.
+"""What a shell command that succeeded did to files, where there is no doubt.
 
-Only plain commands are understood: words, quotes, `&&`, `;`, `|` and redirections. A variable, a glob, a substitution
-or a loop means the paths are not certain, and nothing is said about that command.
+    command ── touches ──> Touch, Touch, …
+
+Plain commands are understood: words, quotes, `&&`, `;`, `|`, redirections, heredocs, a leading `cd`. A loop, a
+condition, a subshell or a substitution makes the whole command uncertain; a variable or a glob, the simple command it
+stands in; `||` and `&`, the commands they join. Of those nothing is said. One pass, whatever the command.
 """
 
 from __future__ import annotations
 
 import posixpath
-import shlex
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 LONGEST = 4_000
-"""Characters of a command that are looked at; longer ones are scripts."""
-_DOUBT = frozenset("$`*?{}()[]~<")
-_BREAKS = frozenset({"&&", "||", ";", "|", "&", "\n"})
-_READERS = frozenset({"cat", "head", "tail", "less", "more", "nl", "wc", "bat"})
-_WITH_VALUE = frozenset({"-n", "-c", "--lines", "--bytes"})
-"""Options of the readers that take the next word."""
+"""Characters of a command that are looked at, heredocs aside; longer ones are scripts."""
+_TOKEN = re.compile(
+    r"(?P<space>(?:[ \t\r]|\\\n)+)"
+    r"|(?P<arrow>\d?(?:&>>?|>>|>\||>&|>|<&|<<<|<))"
+    r"|(?P<joint>&&|\|\||\|&|[;&|\n])"
+    r"|(?P<single>'[^']*')"
+    r"|(?P<double>\"(?:[^\"\\]|\\.)*\")"
+    r"|(?P<escape>\\.)"
+    r"|(?P<bare>[^\s'\"\\;&|<>]+)",
+    re.S,
+)
+_HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)([A-Za-z_]\w*)\1")
+_MANY = frozenset("$*?[]{}~")
+"""Outside quotes, these may make a word stand for others."""
+_SCRIPTS = frozenset(
+    "if then else elif fi for while until do done case esac function select { } [[ ! exit return exec eval".split()
+)
+"""A command that begins with one of these is part of a script: what ran is not certain."""
+_STEPS = frozenset({"cd", "pushd", "popd"})
+_READERS = {"cat": "", "head": "nc", "tail": "nc", "less": "", "more": "", "nl": "bdfhilnsvw", "wc": "", "bat": "rlHm"}
+"""Commands that show files, and the letters of those of their options that take the next word."""
+_PLAIN_FLAGS = {"rm": "rRfvd", "mv": "fv", "cp": "rRafpvL", "touch": "", "tee": "a", "git rm": "rfq", "git mv": "fv"}
+"""Commands that change files, and the options that do not change what is meant by their words."""
 
 
 class Touch(NamedTuple):
@@ -28,103 +48,35 @@ class Touch(NamedTuple):
     to: str = ""
 
 
-def touches(command: str) -> Iterator[Touch]:
-    """What the command did to which files, as far as certain."""
-    if len(command) > LONGEST or "<<" in command:
-        return
-    folder = ""
-    for words in _simple_commands(command):
-        if any(_DOUBT & set(word) for word in words):
-            continue
-        if words[:1] == ["cd"] and len(words) == 2:
-            folder = posixpath.join(folder, words[1])
-            continue
-        for touch in _understood(words):
-            yield touch if not folder else _below(folder, touch)
+class _Word(NamedTuple):
+    """`sure`: it stands for itself. `sign`: it is an arrow or a joint, no word."""
+
+    text: str
+    sure: bool = True
+    sign: str = ""
 
 
-def _below(folder: str, touch: Touch) -> Touch:
-    """The touch as seen from where the command started."""
-    return Touch(
-        touch.action,
-        posixpath.normpath(posixpath.join(folder, touch.path)),
-        posixpath.normpath(posixpath.join(folder, touch.to)) if touch.to else "",
-    )
+class _Uncertain(Exception):
+    """The command is not one that can be read."""
 
 
-def _simple_commands(command: str) -> Iterator[list[str]]:
-    lexer = shlex.shlex(command.replace("\n", " ; "), posix=True, punctuation_chars=";&|>")
-    lexer.whitespace_split = True
-    words: list[str] = []
+def touches(command: str, folder: str = "") -> Iterator[Touch]:
+    """What the command, run in `folder`, did to which files, as far as certain."""
     try:
-        for word in lexer:
-            if word in _BREAKS:
-                yield words
-                words = []
-            else:
-                words.append(word)
-    except ValueError:  # an open quote: not a command we can read
+        words = list(_words(_without_heredocs(command)))
+    except _Uncertain:
         return
-    yield words
-
-
-def _understood(words: Sequence[str]) -> Iterator[Touch]:
-    plain, written = _redirections(words)
-    for path in written:
-        yield Touch("written", path)
-    if plain:
-        yield from _command(plain[0].rsplit("/", 1)[-1], plain[1:])
-
-
-def _redirections(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The words without redirections, and the files that output went to."""
-    plain: list[str] = []
-    written: list[str] = []
-    rest = iter(words)
-    for word in rest:
-        if word in (">", ">>", "&>", ">|"):
-            path = next(rest, "")
-            if plain and plain[-1] in ("1", "2"):
-                plain.pop()
-            if path and not path.startswith(("/dev/", "&")):
-                written.append(path)
-        elif word == ">&":
-            next(rest, "")
-        else:
-            plain.append(word)
-    return plain, written
-
-
-def _command(name: str, words: Sequence[str]) -> Iterator[Touch]:
-    paths = [word for word in words if not word.startswith("-")]
-    if name == "git" and paths and paths[0] in ("rm", "mv"):
-        name, paths = paths[0], paths[1:]
-    if name in _READERS:
-        yield from (Touch("read", path) for path in _reader_paths(words))
-    elif name == "sed":
-        yield from _sed(words, paths)
-    elif name == "rm":
-        yield from (Touch("deleted", path) for path in paths)
-    elif name == "mv" and len(paths) == 2 and not paths[1].endswith("/"):
-        yield Touch("moved", paths[0], paths[1])
-    elif name == "cp" and len(paths) == 2 and not paths[1].endswith("/"):
-        yield from (Touch("read", paths[0]), Touch("written", paths[1]))
-    elif name in ("touch", "tee"):
-        yield from (Touch("written", path) for path in paths)
-
-
-def _reader_paths(words: Sequence[str]) -> Iterator[str]:
-    rest = iter(words)
-    for word in rest:
-        if word in _WITH_VALUE:
-            next(rest, "")
-        elif not word.startswith("-") and not word.isdigit():
-            yield word
-
-
-def _sed(words: Sequence[str], paths: Sequence[str]) -> Iterator[Touch]:
-    """The first word that is no option is the script; with -i the files are edited, without it only read."""
-    if "-e" in words or "-f" in words:
-        return
-    action = "edited" if any(word.startswith(("-i", "--in-place")) for word in words) else "read"
-    yield from (Touch(action, path) for path in paths[1:])
+    chains = _split(words, {";", "\n"})
+    for number, chain in enumerate(chains):
+        simple = _split(chain, {"&&", "||", "|", "|&", "&"})
+        if any(commands and commands[0].text in _SCRIPTS for commands in simple):
+            return
+        conditional = {word.text for word in chain if word.sign == "joint"}
+        doubtful = bool(conditional & {"||", "&"})
+        piped = bool(conditional & {"|", "|&"})
+        for nth, command_words in enumerate(simple):
+            if command_words[0].text in _STEPS:
+                step = _texts(command_words)
+                if doubtful or piped or not step or len(step) != 2 or step[0] != "cd" or step[1] == "-":
+                    return  # from here on nobody knows where it runs
+                folder = posixpath.join(folder, step[1])

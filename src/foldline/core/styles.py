@@ -17,21 +17,26 @@ class Heading(NamedTuple):
     title: str
     aliases: tuple[str, ...] = ()
     form: Literal["prose", "list", "steps"] = "list"
+    under: str = ""
+    """The key of the section it stands inside."""
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """An ordered set of sections. `always` are rendered even when empty; `least` must be found in a usable reply."""
+    """An ordered set of sections. `always` are rendered even when empty; `least` headings make a reply a summary."""
 
     name: str
     headings: tuple[Heading, ...]
     always: frozenset[str] = frozenset()
     least: int = 2
 
-    def heading(self, key: str) -> Heading | None:
-        return next((heading for heading in self.headings if heading.key == key), None)
+    def heading(self, key: str) -> Heading:
+        """The section of that key; "" is what belongs to none."""
+        return next(heading for heading in (*self.headings, OTHER) if heading.key == key)
 
 
+OTHER = Heading("", "Other Notes", (), "prose")
+"""What a reply says outside all sections of its style."""
 IMMEDIATE = Heading("immediate", "Immediate Task", ("immediate next task", "continue"), "prose")
 
 _NINE = (
@@ -59,9 +64,9 @@ CHECKPOINT = Style(
         Heading("goal", "Goal", ("goals", "objective", "user goal", "task"), "prose"),
         Heading("constraints", "Constraints & Preferences", ("constraints", "preferences", "rules", "requirements")),
         Heading("progress", "Progress", ("status",), "prose"),
-        Heading("done", "Done", ("completed", "finished")),
-        Heading("active", "In Progress", ("doing", "ongoing", "active", "currently in progress")),
-        Heading("blocked", "Blocked", ("blockers", "blocking issues")),
+        Heading("done", "Done", ("completed", "finished"), under="progress"),
+        Heading("active", "In Progress", ("doing", "ongoing", "active", "currently in progress"), under="progress"),
+        Heading("blocked", "Blocked", ("blockers", "blocking issues"), under="progress"),
         Heading("decisions", "Key Decisions", ("decisions", "design decisions")),
         Heading("next", "Next Steps", ("next step", "next", "upcoming steps"), "steps"),
         Heading("context", "Critical Context", ("context", "important context", "key context", "additional context")),

@@ -97,13 +97,15 @@ def split(lines: Iterable[bytes], peek: Peek[T]) -> Rows[T]:
         if not line.isascii() and not _is_utf8(line):
             skips.add("bad-utf8", line, number, offset)
         clean = peek.fast(line)
-        pieces: Iterable[Piece[T]] = [(line, clean, "")]
-        if clean is None:
-            pieces = _pieces(line, peek, first=number == 1)
-        for row, value, why in pieces:
+        if clean is not None:
+            rows.append(line)
+            values.append(clean)
+            offset += len(line)
+            continue
+        for row, value, why in _pieces(line, peek, first=number == 1):
             if why:
                 skips.add(why, row, number, offset)
-            if value is not clean:
+            if value is not None:
                 odd.add(len(rows))
             rows.append(row)
             values.append(value)

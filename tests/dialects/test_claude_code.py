@@ -1,0 +1,572 @@
+"""Claude Code transcripts: what is live, what is one message, and how changes go back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foldline.dialects.base import Source
+from foldline.dialects.claude_code import ClaudeCode
+from foldline.model import Message, Origin, Text, Thinking, ToolCall, ToolResult
+
+CLAUDE = ClaudeCode()
+
+
+class Book:
+    """A transcript written row by row, each the child of the one before it."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict] = []
+
+    def row(self, type_: str, **fields) -> str:
+        name = fields.pop("uuid", f"u{len(self.rows)}")
+        parent = self.rows[-1].get("uuid") if self.rows else None
+        base = {"parentUuid": parent, "isSidechain": False, "cwd": "/w", "sessionId": "s", "type": type_}
+        self.rows.append({**base, "uuid": name, "timestamp": f"t{len(self.rows)}", **fields})
+        return name
+
+    def user(self, content, **fields) -> str:
+        return self.row("user", message={"role": "user", "content": content}, **fields)
+
+    def says(self, id_: str, *blocks, **fields) -> str:
+        message = {"id": id_, "type": "message", "role": "assistant", "model": "claude-x", "content": list(blocks)}
+        return self.row("assistant", message=message, **fields)
+
+    def result(self, call: str, text: str, **fields) -> str:
+        return self.user([result(call, text)], toolUseResult={"stdout": text}, **fields)
+
+    def fold(self, summary: str, **metadata) -> str:
+        name = self.row("system", subtype="compact_boundary", parentUuid=None, compactMetadata=metadata)
+        self.user(summary, isCompactSummary=True, isVisibleInTranscriptOnly=True)
+        return name
+
+    def data(self) -> bytes:
+        return b"".join(json.dumps(row).encode() + b"\n" for row in self.rows)
+
+    def read(self, history="live"):
+        return load(self.data(), history)
+
+
+def load(data: bytes, history="live"):
+    conversation = CLAUDE.read_lines(Source(b"", name="x"), data.splitlines(keepends=True), history)
+    assert CLAUDE.write(conversation) == data
+    return conversation
+
+
+def text(said: str) -> dict:
+    return {"type": "text", "text": said}
+
+
+def call(id_: str, **arguments) -> dict:
+    return {"type": "tool_use", "id": id_, "name": "Bash", "input": arguments}
+
+
+def result(call_id: str, said: str) -> dict:
+    return {"type": "tool_result", "tool_use_id": call_id, "content": said}
+
+
+def records(data: bytes) -> list[dict]:
+    return [json.loads(line) for line in data.splitlines()]
+
+
+def texts(conversation) -> list[str]:
+    return [message.text for message in conversation.messages]
+
+
+def codes(conversation) -> list[str]:
+    return [notice.code for notice in conversation.notices]
+
+
+@pytest.fixture
+def book() -> Book:
+    return Book()
+
+
+# --- what is one message -----------------------------------------------------------------------------------------
+
+
+def test_records_of_one_answer_are_one_message_with_a_row_for_each_part(book):
+    book.user("hello")
+    book.says("m1", {"type": "thinking", "thinking": "hm", "signature": "sig"})
+    book.says("m1", text("hi"))
+    book.says("m1", call("c1", command="ls"))
+    conversation = book.read()
+    assert len(conversation) == 2
+    answer = conversation.messages[1]
+    assert [type(part) for part in answer.parts] == [Thinking, Text, ToolCall]
+    assert answer.rows == (1, 2, 3)
+    assert answer.id == "m1"
+    assert answer.raw == b"".join(book.data().splitlines(keepends=True)[1:])
+
+
+def test_results_between_the_records_of_an_answer_are_one_message_after_it(book):
+    book.user("go")
+    book.says("m1", call("c1"))
+    book.result("c1", "one")
+    book.says("m1", call("c2"))
+    book.result("c2", "two")
+    book.says("m2", text("done"))
+    conversation = book.read()
+    assert [m.role for m in conversation.messages] == ["user", "assistant", "user", "assistant"]
+    assert conversation.messages[1].rows == (1, 3)
+    assert conversation.messages[2].rows == (2, 4)
+    assert [r.text for r in conversation.messages[2].results] == ["one", "two"]
+    assert conversation.messages[2].origin is Origin.TOOL
+
+
+def test_results_of_two_steps_stay_apart(book):
+    book.user("go")
+    book.says("m1", call("c1"))
+    book.result("c1", "one")
+    book.says("m2", call("c2"))
+    book.result("c2", "two")
+    assert [len(m.results) for m in book.read().messages] == [0, 0, 1, 0, 1]
+
+
+def test_words_typed_beside_a_result_are_the_users(book):
+    book.user("go")
+    book.says("m1", call("c1"), call("c2"))
+    book.user([result("c1", "one"), text("but hurry")])
+    book.result("c2", "two")
+    both = book.read().messages[2]
+    assert [type(part) for part in both.parts] == [ToolResult, ToolResult, Text]
+    assert both.rows == (2, 3, 2)
+    assert both.origin is Origin.USER
+    assert both.origin_of(both.parts[0]) is Origin.TOOL
+
+
+def test_a_row_with_text_before_its_result_keeps_its_order(book):
+    book.user("go")
+    book.says("m1", call("c1"), call("c2"))
+    book.user([text("note"), result("c1", "one")])
+    book.result("c2", "two")
+    assert [type(part) for part in book.read().messages[2].parts] == [Text, ToolResult, ToolResult]
+
+
+def test_a_row_without_a_block_is_part_of_its_message(book):
+    book.user("go")
+    book.says("m1")
+    book.says("m1", text("hi"))
+    message = book.read().messages[1]
+    assert message.rows == (2, 1)
+    assert message.parts == (Text("hi"),)
+
+
+def test_the_model_is_the_last_one_that_answered(book):
+    book.user("go")
+    book.says("m1", text("hi"))
+    book.row("assistant", message={"id": "x", "model": "<synthetic>", "content": [text("No response requested.")]})
+    assert book.read().head.model == "claude-x"
+
+
+# --- what is part of the conversation ----------------------------------------------------------------------------
+
+
+def test_everything_else_in_the_file_is_no_message(book):
+    book.row("progress", data={"type": "bash_progress", "message": {"role": "user", "content": "not said"}})
+    book.rows.append({"type": "summary", "summary": "title", "leafUuid": "u0"})
+    book.rows.append({"type": "file-history-snapshot", "messageId": "m", "snapshot": {}})
+    book.row("system", subtype="turn_duration", durationMs=5)
+    book.user("hello")
+    assert texts(book.read()) == ["hello"]
+
+
+def test_failed_requests_are_left_out_and_counted(book):
+    book.user("hello")
+    book.says("m1", text("API Error: 500"), isApiErrorMessage=True)
+    conversation = book.read()
+    assert texts(conversation) == ["hello"]
+    assert codes(conversation) == ["api-error"]
+
+
+def test_rows_for_the_screen_alone_are_left_out(book):
+    book.user("shown only", isVisibleInTranscriptOnly=True)
+    book.user("hello")
+    assert texts(book.read()) == ["hello"]
+
+
+def test_subagents_are_other_conversations(book):
+    book.user("hello")
+    book.user("prompt of a subagent", isSidechain=True)
+    conversation = book.read()
+    assert texts(conversation) == ["hello"]
+    assert codes(conversation) == ["sidechain"]
+
+
+def test_a_subagents_own_file_is_its_conversation(book):
+    book.user("task", isSidechain=True)
+    book.says("m1", text("done"), isSidechain=True)
+    assert texts(book.read()) == ["task", "done"]
+
+
+def test_repeated_rows_count_once(book):
+    book.user("hello", uuid="a")
+    book.says("m1", text("hi"), uuid="b")
+    book.rows += [dict(row) for row in book.rows]
+    conversation = book.read("all")
+    assert texts(conversation) == ["hello", "hi"]
+    assert codes(conversation) == ["repeated"]
+
+
+@pytest.mark.parametrize(
+    ("content", "fields", "origin"),
+    [
+        ("hello", {}, Origin.USER),
+        ("injected", {"isMeta": True}, Origin.PROGRAM),
+        ("<local-command-stdout>bye</local-command-stdout>", {}, Origin.PROGRAM),
+        ("<bash-stdout>secret</bash-stdout>", {}, Origin.TOOL),
+        ("<task-notification>done</task-notification>", {}, Origin.TOOL),
+        ([text("[Request interrupted by user]")], {}, Origin.PROGRAM),
+        ("<command-name>/loop</command-name>", {}, Origin.USER),
+        ("so far", {"isCompactSummary": True}, Origin.SUMMARY),
+    ],
+)
+def test_who_speaks_in_a_user_row(book, content, fields, origin):
+    book.user(content, **fields)
+    assert book.read().messages[0].origin is origin
+
+
+@pytest.mark.parametrize(
+    ("attachment", "origin"),
+    [
+        ({"type": "queued_command", "prompt": "also this"}, Origin.USER),
+        ({"type": "queued_command", "prompt": [text("also this")], "origin": {"kind": "human"}}, Origin.USER),
+        ({"type": "queued_command", "prompt": "also this", "commandMode": "task-notification"}, Origin.PROGRAM),
+        ({"type": "queued_command", "prompt": "also this", "origin": {"kind": "peer"}}, Origin.PROGRAM),
+        ({"type": "queued_command", "prompt": "also this", "isMeta": True}, Origin.PROGRAM),
+        ({"type": "hook_additional_context", "content": ["also this"]}, Origin.PROGRAM),
+        ({"type": "nested_memory", "content": {"path": "/p", "content": "also this"}}, Origin.PROGRAM),
+    ],
+)
+def test_attachments_the_model_was_told_are_messages(book, attachment, origin):
+    book.user("hello")
+    book.row("attachment", attachment=attachment)
+    conversation = book.read()
+    assert texts(conversation) == ["hello", "also this"]
+    assert conversation.messages[1].origin is origin
+    changed = conversation.messages[1].with_parts([Text("that")])
+    again = load(CLAUDE.write(conversation.with_messages([conversation.messages[0], changed])))
+    assert texts(again) == ["hello", "that"]
+    assert again.messages[1].origin is origin
+
+
+def test_other_attachments_are_not(book):
+    book.user("hello")
+    book.row("attachment", attachment={"type": "todo_reminder", "content": "not told"})
+    assert texts(book.read()) == ["hello"]
+
+
+def test_results_cleared_by_the_agent_are_whole_here_and_said(book):
+    book.user("go")
+    book.says("m1", call("c1"))
+    book.result("c1", "long")
+    book.row("system", subtype="microcompact_boundary", microcompactMetadata={"compactedToolIds": ["c1"]})
+    conversation = book.read()
+    assert conversation.messages[2].results[0].text == "long"
+    assert codes(conversation) == ["cleared"]
+
+
+# --- compactions -------------------------------------------------------------------------------------------------
+
+
+def folded(book: Book, **metadata) -> None:
+    book.user("first", uuid="a")
+    book.says("m1", text("one"), uuid="b")
+    book.user("second", uuid="c")
+    book.says("m2", text("two"), uuid="d")
+    book.fold("so far", trigger="auto", preTokens=100, **metadata)
+    book.says("m3", text("three"), uuid="e")
+
+
+def test_what_is_live_begins_with_the_last_summary(book):
+    folded(book)
+    conversation = book.read()
+    assert texts(conversation) == ["so far", "three"]
+    assert conversation.messages[0].origin is Origin.SUMMARY
+
+
+def test_the_whole_history_is_there_when_asked_for(book):
+    folded(book)
+    conversation = book.read("all")
+    assert texts(conversation) == ["first", "one", "second", "two", "so far", "three"]
+    fold = conversation.compactions[0]
+    assert (fold.at, fold.summary, fold.trigger, fold.tokens_before) == (4, "so far", "auto", 100)
+    assert conversation.messages[fold.at].text == fold.summary
+
+
+def test_compactions_speak_of_the_whole_history_also_when_only_the_live_one_was_read(book):
+    folded(book)
+    assert book.read("live").compactions == book.read("all").compactions
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"preservedMessages": {"anchorUuid": "u5", "uuids": ["c", "d"]}},
+        {"preservedMessages": {"anchorUuid": "u5", "allUuids": ["c", "d", "nowhere"]}},
+        {"preservedSegment": {"headUuid": "c", "anchorUuid": "u5", "tailUuid": "d"}},
+        {"preservedSegment": {"head": "c", "anchor": "u5", "tail": "d"}},
+    ],
+)
+def test_messages_a_compaction_kept_follow_its_summary(book, metadata):
+    folded(book, **metadata)
+    conversation = book.read()
+    assert texts(conversation) == ["so far", "second", "two", "three"]
+    assert conversation.compactions[0].kept == (2, 3)
+
+
+def test_what_was_kept_stands_first_when_it_hangs_on_the_boundary(book):
+    folded(book, preservedMessages={"anchorUuid": "u4", "uuids": ["c", "d"]})
+    assert texts(book.read()) == ["second", "two", "so far", "three"]
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"preservedSegment": {"headUuid": "nowhere", "tailUuid": "d"}},
+        {"preservedSegment": {"headUuid": ["c"], "tailUuid": 5}},
+        {"preservedMessages": {"uuids": 7}},
+        {"preservedMessages": {"uuids": [["c"], None]}},
+    ],
+)
+def test_kept_messages_that_cannot_be_found_are_not_there(book, metadata):
+    folded(book, **metadata)
+    assert texts(book.read()) == ["so far", "three"]
+
+
+def test_an_answer_is_not_joined_across_a_compaction(book):
+    book.user("go")
+    book.says("m1", text("one"))
+    book.fold("so far")
+    book.says("m1", text("again"))
+    assert texts(book.read("all")) == ["go", "one", "so far", "again"]
+
+
+# --- branches ----------------------------------------------------------------------------------------------------
+
+
+def test_a_branch_the_user_went_back_from_is_left_behind(book):
+    book.user("hello", uuid="a")
+    book.says("m1", text("one"), uuid="b")
+    book.user("wrong way", uuid="c")
+    book.says("m2", text("two"), uuid="d")
+    book.user("right way", uuid="e", parentUuid="b")
+    conversation = book.read()
+    assert texts(conversation) == ["hello", "one", "right way"]
+    assert codes(conversation) == ["left-behind"]
+    assert len(book.read("all")) == 5
+
+
+def test_parallel_calls_branch_and_nothing_of_them_is_left_behind(book):
+    book.user("go", uuid="a")
+    book.says("m1", call("c1"), uuid="b")
+    book.says("m1", call("c2"), uuid="c")
+    book.result("c1", "one", uuid="d", parentUuid="b")
+    book.user("skill text", isMeta=True, uuid="d2", parentUuid="d")
+    book.result("c2", "two", uuid="e", parentUuid="c")
+    book.says("m2", text("done"), uuid="f", parentUuid="e")
+    conversation = book.read()
+    assert [len(m.results) for m in conversation.messages] == [0, 0, 2, 0, 0]
+    assert conversation.notices == ()
+
+
+def test_rows_whose_parent_is_missing_stay(book):
+    book.user("hello", uuid="a")
+    book.user("again", uuid="b", parentUuid="nowhere")
+    assert texts(book.read()) == ["hello", "again"]
+
+
+def test_a_chain_that_bites_its_tail_ends(book):
+    book.user("hello", uuid="a", parentUuid="b")
+    book.user("again", uuid="b", parentUuid="a")
+    assert texts(book.read()) == ["hello", "again"]
+
+
+# --- writing -----------------------------------------------------------------------------------------------------
+
+
+def session(book: Book) -> Book:
+    book.user("go", uuid="a")
+    book.says("m1", {"type": "thinking", "thinking": "hm", "signature": "s"}, uuid="b")
+    book.says("m1", call("c1", command="ls"), uuid="c")
+    book.row("progress", uuid="p", data={"type": "bash_progress"})
+    book.result("c1", "long output", uuid="d", parentUuid="c")
+    book.says("m2", text("done"), uuid="e")
+    return book
+
+
+def test_messages_built_from_their_parts_are_the_same_rows(book):
+    conversation = session(book).read()
+    bare = conversation.with_messages([replace(message, raw=None) for message in conversation.messages])
+    assert records(CLAUDE.write(bare)) == book.rows
+
+
+def test_only_the_row_of_a_changed_part_changes(book):
+    conversation = session(book).read()
+    answered = conversation.messages[2]
+    stub = replace(answered.parts[0], content=(Text("[cleared]"),))
+    messages = [*conversation.messages[:2], answered.with_parts([stub]), *conversation.messages[3:]]
+    before, after = book.data().splitlines(), CLAUDE.write(conversation.with_messages(messages)).splitlines()
+    assert [n for n, (old, new) in enumerate(zip(before, after, strict=True)) if old != new] == [4]
+    assert json.loads(after[4])["message"]["content"][0]["content"] == "[cleared]"
+    assert json.loads(after[4])["toolUseResult"] == {"stdout": "long output"}
+
+
+def test_rows_of_messages_that_are_gone_are_dropped_and_their_children_relinked(book):
+    conversation = session(book).read()
+    kept = [conversation.messages[0], conversation.messages[3]]
+    after = records(CLAUDE.write(conversation.with_messages(kept)))
+    assert [(row["uuid"], row["parentUuid"]) for row in after] == [("a", None), ("p", "a"), ("e", "a")]
+
+
+def test_a_part_that_is_gone_takes_its_row_with_it(book):
+    conversation = session(book).read()
+    answer = conversation.messages[1]
+    messages = list(conversation.messages)
+    messages[1] = answer.with_parts(answer.parts[1:])
+    after = records(CLAUDE.write(conversation.with_messages(messages)))
+    assert [row["uuid"] for row in after] == ["a", "c", "p", "d", "e"]
+    assert after[1]["parentUuid"] == "a"
+
+
+def test_relinking_leaves_the_other_bytes_of_a_row_alone(book):
+    session(book)
+    book.rows[5]["note"] = "spaced  out é"
+    conversation = load(b"".join(json.dumps(r, separators=(",", ":")).encode() + b"\n" for r in book.rows))
+    after = CLAUDE.write(conversation.with_messages([conversation.messages[0], conversation.messages[3]]))
+    old = json.dumps(book.rows[5], separators=(",", ":")).encode()
+    assert old.replace(b'"parentUuid":"d"', b'"parentUuid":"a"') in after
+
+
+@pytest.mark.parametrize("origin", [Origin.SUMMARY, Origin.PROGRAM, Origin.USER, Origin.ASSISTANT])
+def test_messages_made_here_get_rows_at_their_place(book, origin):
+    conversation = session(book).read()
+    role = "assistant" if origin is Origin.ASSISTANT else "user"
+    made = Message(role, origin, (Text("made"),))
+    changed = conversation.with_messages([conversation.messages[0], made, *conversation.messages[3:]])
+    data = CLAUDE.write(changed)
+    assert data == CLAUDE.write(changed)
+    again = load(data)
+    assert texts(again) == (["go", "made", "done"] if origin is not Origin.SUMMARY else ["made", "go", "done"])
+    assert [m.origin for m in again.messages if m.text == "made"] == [origin]
+    new = next(row for row in records(data) if row["uuid"] not in "abcpde")
+    assert (new["parentUuid"], new["sessionId"], new["cwd"]) == ("a", "s", "/w")
+    assert next(row for row in records(data) if row["uuid"] == "e")["parentUuid"] == new["uuid"]
+
+
+def test_a_message_made_here_can_stand_first(book):
+    conversation = session(book).read()
+    made = Message("user", Origin.SUMMARY, (Text("so far"),))
+    again = load(CLAUDE.write(conversation.with_messages([made, conversation.messages[3]])))
+    assert texts(again) == ["so far", "done"]
+
+
+def test_two_messages_made_alike_are_two_rows(book):
+    conversation = session(book).read()
+    made = Message("user", Origin.USER, (Text("again"),))
+    again = load(CLAUDE.write(conversation.append(made, made)))
+    assert texts(again)[-2:] == ["again", "again"]
+
+
+def test_a_fold_after_a_compaction_does_not_bring_the_old_history_back(book):
+    folded(book, preservedSegment={"headUuid": "c", "anchorUuid": "u5", "tailUuid": "d"})
+    conversation = book.read()
+    made = Message("user", Origin.SUMMARY, (Text("all so far"),))
+    again = load(CLAUDE.write(conversation.with_messages([made, conversation.messages[2], conversation.messages[3]])))
+    assert texts(again) == ["all so far", "two", "three"]
+
+
+def test_a_conversation_made_from_nothing_is_written():
+    messages = (
+        Message("user", Origin.USER, (Text("go"),)),
+        Message("assistant", Origin.ASSISTANT, (ToolCall("c1", "Bash", '{"command":"ls"}'),)),
+        Message("user", Origin.TOOL, (ToolResult("c1", (Text("out"),)),)),
+    )
+    base = load(b"")
+    again = load(CLAUDE.write(replace(base, layout=None).with_messages(messages)))
+    assert [m.role for m in again.messages] == ["user", "assistant", "user"]
+    assert again.messages[2].results[0].text == "out"
+
+
+def test_dropping_the_second_of_two_spliced_records_does_not_splice_the_next(book):
+    book.user("one")
+    book.user("two")
+    book.user("three")
+    first, second, third = (json.dumps(row).encode() for row in book.rows)
+    conversation = load(first + second + b"\n" + third + b"\n")
+    left = [conversation.messages[0], conversation.messages[2]]
+    assert texts(load(CLAUDE.write(conversation.with_messages(left)))) == ["one", "three"]
+    assert CLAUDE.write(conversation.with_messages(left)).count(b"\n") == 2
+
+
+def test_junk_stays_where_it_was(book):
+    session(book)
+    rows = book.data().splitlines(keepends=True)
+    data = b"\xef\xbb\xbf" + rows[0] + b"torn {\n" + b"".join(rows[1:])
+    conversation = load(data)
+    after = CLAUDE.write(conversation.with_messages(conversation.messages[:1]))
+    assert after.startswith(b"\xef\xbb\xbf" + rows[0] + b"torn {\n")
+    assert codes(conversation) == ["bom", "malformed"]
+
+
+def test_text_with_lone_surrogates_and_bad_utf8_is_rebuilt_as_it_was(book):
+    book.user("go")
+    data = book.data() + book.data().replace(b'"u0"', b'"u1"').replace(b'"go"', b'"\\ud800 \\d"')
+    conversation = load(data)
+    assert conversation.messages[1].text == "\ud800 \\d"
+    bare = [replace(message, raw=None) for message in conversation.messages]
+    assert CLAUDE.write(conversation.with_messages(bare)) == data
+
+
+# --- properties --------------------------------------------------------------------------------------------------
+
+blocks = st.sampled_from(["text", "thinking", "call"])
+
+
+@st.composite
+def books(draw):
+    book = Book()
+    pending: list[str] = []
+    for n in range(draw(st.integers(1, 12))):
+        match draw(st.sampled_from(["user", "meta", "answer", "more", "result", "progress", "fold"])):
+            case "user":
+                book.user(draw(st.text(max_size=5)))
+            case "meta":
+                book.user([text("x")], isMeta=True)
+            case "answer" | "more" as kind:
+                name = f"m{n if kind == 'answer' else n - 1}"
+                pending.append(f"c{n}")
+                block = {"text": text("t"), "thinking": {"type": "thinking", "thinking": ""}, "call": call(f"c{n}")}
+                book.says(name, block[draw(blocks)])
+            case "result" if pending:
+                book.result(pending.pop(draw(st.integers(0, len(pending) - 1))), draw(st.text(max_size=5)))
+            case "fold":
+                book.fold("sum")
+            case _:
+                book.row("progress")
+    return book
+
+
+@given(books(), st.sampled_from(["live", "all"]))
+def test_any_transcript_is_written_as_it_was_and_rebuilt_from_its_parts(book, history):
+    conversation = book.read(history)
+    bare = conversation.with_messages([replace(message, raw=None) for message in conversation.messages])
+    assert records(CLAUDE.write(bare)) == book.rows
+
+
+@given(books())
+def test_every_row_belongs_to_one_message_at_most(book):
+    rows = [row for message in book.read("all").messages for row in dict.fromkeys(message.rows)]
+    assert len(rows) == len(set(rows))
+
+
+@given(books(), st.data())
+def test_what_is_left_of_the_messages_is_read_again(book, data):
+    conversation = book.read("all")
+    kept = [message for message in conversation.messages if data.draw(st.booleans())]
+    again = load(CLAUDE.write(conversation.with_messages(kept)), "all")
+    assert [part for m in again.messages for part in m.parts] == [part for m in kept for part in m.parts]
