@@ -462,6 +462,7 @@ OTHERS: list[tuple[str, int | None, Any, type[CallerError]]] = [
         ),
         Refused,
     ),
+    ("a string too long, as 413", 413, openai("string too long", "string_above_max_length"), Refused),
     (
         "Anthropic's output",
         400,

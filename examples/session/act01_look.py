@@ -19,16 +19,15 @@ PY"""
 ACT = (
     user(
         "Morning. The Nordfracht import has been dead since 14 March: every single row is refused, and dispatch has "
-        "been "
-        "typing parcels in by hand. Have a look around and tell me what is wrong and how you would fix it. "
+        "been typing parcels in by hand. Have a look around and tell me what is wrong and how you would fix it. "
         "Don't change anything yet."
     ),
     step(
         glob("**/*.py"),
         sh("git log --format='%h %ad %an  %s' --date=short | cat", "Show the history"),
         sh("git ls-files | xargs wc -l", "Count lines of every tracked file"),
-        think="I have not seen this repository. Layout and history first, then the failing night: the log should say "
-        "whether rows are refused by the parser or by the database.",
+        think="I have not seen this repository. Layout and history first, then the failing night: the log should "
+        "say whether rows are refused by the parser or by the database.",
         say="I'll start with the layout, the history and that night's log.",
     ),
     step(
@@ -40,10 +39,10 @@ ACT = (
     step(
         sh("python -m pytest -q", "Run the tests"),
         read("tests/test_nordfracht.py"),
-        think="Every row of the 14th fails with KeyError 'Sendungsnr', the very first column. The other "
-        "columns are not "
-        "named, because the first lookup already fails. That smells like a byte order mark glued to the first heading. "
-        "The parser decodes as cp1252, so UTF-8 with a mark would turn into three odd letters before the name.",
+        think="Every row of the 14th fails with KeyError 'Sendungsnr', the very first column. The other columns are "
+        "not named, because the first lookup already fails. That smells like a byte order mark glued to the first "
+        "heading. The parser decodes as cp1252, so UTF-8 with a mark would turn into three odd letters before the "
+        "name.",
     ),
     step(
         sh("head -c 48 data/samples/nordfracht-2025-03-14.csv | od -A d -t x1z", "First bytes of the March feed"),
@@ -61,8 +60,8 @@ ACT = (
         read("waybill/models.py"),
         read("waybill/board.py"),
         read("migrations/0003_cod_cents.sql"),
-        say="Two more surprises in the same file: thousands points, and a status we don't know. Now where the amounts "
-        "go.",
+        say="Two more surprises in the same file: thousands points, and a status we don't know. Now where the "
+        "amounts go.",
     ),
     step(
         grep(r"\bcod\b", "*.py"),
@@ -75,8 +74,8 @@ ACT = (
             'sqlite3 :memory: "SELECT 19.99 * 100, CAST(19.99 * 100 AS INTEGER), CAST(round(19.99 * 100) AS INTEGER)"',
             "Check how the backfill rounds",
         ),
-        think="The backfill in 0003 casts without rounding. 19.99 is not exact in binary, so the cast may lose a cent. "
-        "Worth one query before I claim it.",
+        think="The backfill in 0003 casts without rounding. 19.99 is not exact in binary, so the cast may lose a "
+        "cent. Worth one query before I claim it.",
     ),
     tell(
         """

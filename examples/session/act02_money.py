@@ -6,11 +6,9 @@ from session.perform import draft
 from session.script import edit, grep, read, sh, step, tell, todo, user, write
 
 RULE = (
-    "Two house rules while you're in here: everything under migrations/ belongs to ops, so whatever you find "
-    "there stays "
-    "exactly as it is, and an amount of money is a whole number of cents, an int, all the way from the feed to "
-    "the page. "
-    "I don't want to see a float near cash again."
+    "Two house rules while you're in here: everything under migrations/ belongs to ops, so whatever you find there "
+    "stays exactly as it is, and an amount of money is a whole number of cents, an int, all the way from the feed "
+    "to the page. I don't want to see a float near cash again."
 )
 
 PLAN = (
@@ -59,9 +57,8 @@ ACT = (
             "    assert event.status is Status.IN_TRANSIT\n"
             '    assert event.note == "Klingel defekt"\n',
         ),
-        think="Amounts come in three shapes: German with points and comma, Pelican's plain decimal, and "
-        "empty. One module "
-        "with one function per notation keeps guessing out of it: '1.250' means different things in the two.",
+        think="Amounts come in three shapes: German with points and comma, Pelican's plain decimal, and empty. One "
+        "module with one function per notation keeps guessing out of it: '1.250' means different things in the two.",
     ),
     step(
         write("waybill/money.py", draft("waybill/money.py")),
@@ -121,9 +118,8 @@ ACT = (
         ),
         edit("waybill/models.py", "    cod: float | None = None\n", "    cod_cents: int | None = None\n"),
         sh(
-            'sed -i -E \'s/parcel\\.cod\\b/parcel.cod_cents/g; s/"cod": parcel/"cod_cents": parcel/\' waybill/api.py '
-            "waybill/board.py"
-            " && git diff --stat",
+            'sed -i -E \'s/parcel\\.cod\\b/parcel.cod_cents/g; s/"cod": parcel/"cod_cents": parcel/\' '
+            "waybill/api.py waybill/board.py && git diff --stat",
             "Rename the field where it is only passed on",
         ),
         say="Feeds done. Now the field itself, everywhere it is passed on.",
@@ -142,8 +138,9 @@ ACT = (
         edit(
             "waybill/store.py",
             'rows = self.db.execute("SELECT * FROM parcels WHERE cod IS NOT NULL ORDER BY city, id")',
-            'rows = self.db.execute(\n            "SELECT * FROM parcels WHERE cod_cents IS NOT NULL ORDER BY city, '
-            'id"\n        )',
+            "rows = self.db.execute(\n"
+            '            "SELECT * FROM parcels WHERE cod_cents IS NOT NULL ORDER BY city, id"\n'
+            "        )",
         ),
         sh("python -m pytest -q", "Run all tests"),
         think="cod_cents exists in the schema since 0003, so the store can switch to it with no schema work at all.",
@@ -155,11 +152,9 @@ ACT = (
     step(
         sh(
             "sed -i 's/cod=19\\.99/cod_cents=1999/g; s/cod=10\\.0/cod_cents=1000/; s/cod=20\\.0/cod_cents=2000/' "
-            "tests/test_store.py"
-            " && sed -i 's/cod=49\\.9)/cod_cents=4990)/' tests/test_api.py"
-            " && sed -i 's/parcel\\.cod == pytest\\.approx(19\\.99)/parcel.cod_cents == 1999/; s/parcel\\.cod is "
-            "None/parcel.cod_cents is None/'"
-            " tests/test_pelican.py tests/test_nordfracht.py",
+            "tests/test_store.py && sed -i 's/cod=49\\.9)/cod_cents=4990)/' tests/test_api.py && sed -i "
+            "'s/parcel\\.cod == pytest\\.approx(19\\.99)/parcel.cod_cents == 1999/; s/parcel\\.cod is "
+            "None/parcel.cod_cents is None/' tests/test_pelican.py tests/test_nordfracht.py",
             "Move the tests to cents",
         ),
         sh("python -m pytest -q", "Run all tests"),
@@ -167,8 +162,8 @@ ACT = (
     ),
     step(
         sh(
-            "rm -rf var && python -m waybill.cli import nordfracht data/samples/nordfracht-*.csv; "
-            "python -m waybill.cli import pelican data/samples/pelican-2025-03-14.jsonl; python -m waybill.cli stats",
+            "rm -rf var && python -m waybill.cli import nordfracht data/samples/nordfracht-*.csv; python -m "
+            "waybill.cli import pelican data/samples/pelican-2025-03-14.jsonl; python -m waybill.cli stats",
             "Import all samples into a fresh database",
         ),
         sh("git diff", "Look at the whole change"),
@@ -177,11 +172,9 @@ ACT = (
     step(
         sh(
             "git add waybill/money.py tests/test_money.py waybill/models.py waybill/store.py waybill/api.py "
-            "waybill/board.py "
-            "waybill/carriers/pelican.py tests/test_store.py tests/test_api.py tests/test_pelican.py "
-            "waybill/carriers/nordfracht.py "
-            "tests/test_nordfracht.py && git commit -q -m 'Nordfracht: new export; cash in cents' && git log --oneline "
-            "-3 && git status --short",
+            "waybill/board.py waybill/carriers/pelican.py tests/test_store.py tests/test_api.py "
+            "tests/test_pelican.py waybill/carriers/nordfracht.py tests/test_nordfracht.py && git commit -q -m "
+            "'Nordfracht: new export; cash in cents' && git log --oneline -3 && git status --short",
             "Commit",
         ),
         todo(*(f"x {entry}" for entry in PLAN)),

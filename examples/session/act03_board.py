@@ -9,19 +9,17 @@ from session.script import edit, grep, read, sh, step, tell, user, write
 ACT = (
     user(
         "Danke, der Import läuft wieder, alle 110 Zeilen sind da. Aber schau mal aufs Board: Til aus der Leitstelle "
-        "hat mir gerade "
-        "diesen Screenshot geschickt, da stehen plötzlich 138.444,00 € für ein einziges Paket in Bonn. Die Fahrer "
-        "kassieren bar, "
-        "das darf auf keinen Fall so raus. Please fix it before anything else, and with a test this time.",
+        "hat mir gerade diesen Screenshot geschickt, da stehen plötzlich 138.444,00 € für ein einziges Paket in "
+        "Bonn. Die Fahrer kassieren bar, das darf auf keinen Fall so raus. Please fix it before anything else, and "
+        "with a test this time.",
         image=screenshot(),
     ),
     step(
         read("waybill/board.py"),
         sh("python -m waybill.cli board 2>/dev/null", "Render the board from the imported samples"),
         grep("NF48983888", "*.csv"),
-        think="NF48983888 has 1.384,44 in the feed. The board prints 138.444,00: cents formatted as euro. That is my "
-        "rename: "
-        "I passed cents on to euro(), which still expects euro, and no test covers the board.",
+        think="NF48983888 has 1.384,44 in the feed. The board prints 138.444,00: cents formatted as euro. That is "
+        "my rename: I passed cents on to euro(), which still expects euro, and no test covers the board.",
         say="Das war ich: the feed says 1.384,44 €, and my rename hands cents to a function that prints euro.",
     ),
     step(
@@ -35,7 +33,8 @@ ACT = (
             '    """1234.5 as 1.234,50 €."""\n'
             '    text = f"{amount:,.2f}"\n'
             '    return text.replace(",", "\\N{NO-BREAK SPACE}").replace(".", ",").replace("\\xa0", ".") + " €"\n',
-            'def euro(cents: int) -> str:\n    """123450 as 1.234,50 €."""\n'
+            "def euro(cents: int) -> str:\n"
+            '    """123450 as 1.234,50 €."""\n'
             "    whole, rest = divmod(cents, 100)\n"
             '    return f"{whole:,}".replace(",", ".") + f",{rest:02} €"\n',
         ),
@@ -57,11 +56,12 @@ ACT = (
     step(
         edit(
             "tests/test_board.py",
-            "from waybill import board\nfrom waybill.models import Event, Parcel, Status, Tracking\nfrom datetime "
-            "import UTC, datetime\n",
-            "from datetime import UTC, datetime\n\nfrom waybill import board\nfrom waybill.models import "
-            "Event, Parcel, "
-            "Status, Tracking\n",
+            "from waybill import board\n"
+            "from waybill.models import Event, Parcel, Status, Tracking\n"
+            "from datetime import UTC, datetime\n",
+            "from datetime import UTC, datetime\n\n"
+            "from waybill import board\n"
+            "from waybill.models import Event, Parcel, Status, Tracking\n",
         ),
         sh(
             "ruff check . && git add -A && git commit -q -m 'Board: amounts are cents' && git log --oneline -2",

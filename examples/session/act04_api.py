@@ -91,16 +91,15 @@ def _key(cursor: str) -> tuple[str, str]:
 '''
 
 COMMIT = (
-    "ruff check . && python -m pytest -q && git add -A && "
-    "git commit -q -m 'API: 404 for unknown parcels, events in pages' && git show --stat HEAD | cat"
+    "ruff check . && python -m pytest -q && git add -A && git commit -q -m 'API: 404 for unknown parcels, events in "
+    "pages' && git show --stat HEAD | cat"
 )
 
 ACT = (
     user(
         "Puh. Thanks, I've told Til. Next, the API. `GET /parcels/NOPE` gives a 500 in production, that should be a "
-        "404. And `/events` needs "
-        "paging, some Pelican parcels have 300 scans: `?limit=` (default 50, at most 200) and `?after=`, and the "
-        "answer becomes "
+        "404. And `/events` needs paging, some Pelican parcels have 300 scans: `?limit=` (default 50, at most 200) "
+        "and `?after=`, and the answer becomes "
         '`{"events": [...], "next": ...}` with null on the last page.'
     ),
     step(
@@ -129,10 +128,9 @@ ACT = (
             '    assert "NOPE" in body["error"]\n',
         ),
         sh("python -m pytest -q tests/test_api.py tests/test_paging.py 2>&1 | tail -15", "See them fail"),
-        think="tracking() returns None for an unknown id and parcel() dereferences it. For paging I will "
-        "write the walk "
-        "as a test: "
-        "follow next until null and expect every event exactly once, also when several share a time stamp.",
+        think="tracking() returns None for an unknown id and parcel() dereferences it. For paging I will write the "
+        "walk as a test: follow next until null and expect every event exactly once, also when several share a time "
+        "stamp.",
     ),
     step(
         edit("waybill/store.py", OLD_EVENTS, OLD_EVENTS + PAGE_BY_TIME),
@@ -144,8 +142,9 @@ ACT = (
         edit(
             "waybill/api.py",
             "        body = _parcel(tracking.parcel)\n",
-            '        if tracking is None:\n            return 404, {"error": f"no parcel {parcel_id}"}\n        body = '
-            "_parcel(tracking.parcel)\n",
+            "        if tracking is None:\n"
+            '            return 404, {"error": f"no parcel {parcel_id}"}\n'
+            "        body = _parcel(tracking.parcel)\n",
         ),
         edit(
             "waybill/api.py",
@@ -168,12 +167,10 @@ ACT = (
             "How a plus sign arrives",
         ),
         grep(r"events_once|ORDER BY at", "*"),
-        think="Two separate faults. One: the time stamp contains '+00:00', and in a query string a plus is a space, so "
-        "fromisoformat raises "
-        "and the client gets a 500. Two: the cursor is the time alone, so events sharing a time stamp with the last "
-        "one on the page are skipped. "
-        "The unique index says an event is known by (parcel, at, status): the cursor must be (at, status). An "
-        "opaque token solves both.",
+        think="Two separate faults. One: the time stamp contains '+00:00', and in a query string a plus is a space, "
+        "so fromisoformat raises and the client gets a 500. Two: the cursor is the time alone, so events sharing a "
+        "time stamp with the last one on the page are skipped. The unique index says an event is known by (parcel, "
+        "at, status): the cursor must be (at, status). An opaque token solves both.",
         say="Two faults: a plus sign in a query string is a space, and a time alone does not tell events apart. "
         "Checking both before I change it.",
     ),
@@ -184,8 +181,10 @@ ACT = (
         edit(
             "waybill/api.py",
             "import json\nimport logging\nfrom collections.abc",
-            "import json\nimport logging\nfrom base64 import urlsafe_b64decode, urlsafe_b64encode\nfrom "
-            "collections.abc",
+            "import json\n"
+            "import logging\n"
+            "from base64 import urlsafe_b64decode, urlsafe_b64encode\n"
+            "from collections.abc",
         ),
         say="The cursor becomes an opaque token of time and status, the same key as the unique index.",
     ),
@@ -208,8 +207,8 @@ ACT = (
             "Settings come from the environment:\n",
             '`GET /parcels/{id}/events?limit=50&after=` answers `{"events": [...], "next": ...}`. Pass `next` as '
             "`after` to get the\n"
-            "following page; it is null on the last one. A page has at most 200 events.\n\nSettings come from the "
-            "environment:\n",
+            "following page; it is null on the last one. A page has at most 200 events.\n\n"
+            "Settings come from the environment:\n",
         ),
         sh(COMMIT, "Lint and commit"),
     ),

@@ -16,21 +16,17 @@ OPEN = (
 ACT = (
     user(
         "Good call with the token. Now load: the desk polls `/parcels/{id}` every few seconds for about 900 "
-        "parcels. Put a Redis cache in "
-        "front of it, 30 seconds to live, and drop an entry when an import writes something new for that parcel."
+        "parcels. Put a Redis cache in front of it, 30 seconds to live, and drop an entry when an import writes "
+        "something new for that parcel."
     ),
     step(
         read("waybill/cli.py"),
+        read("pyproject.toml"),
         read("waybill/config.py"),
-        read("waybill/importer.py", 38, 25),
         sh(
             "python -c 'import redis; print(redis.__version__)'; pip list 2>/dev/null | head -20",
             "Is a Redis client there?",
         ),
-        think="The package has no runtime dependency at all today. Redis brings one, plus a service for "
-        "development. That "
-        "is a decision for "
-        "the user, not for me: ask before touching pyproject.toml.",
     ),
     tell(
         """
@@ -41,7 +37,9 @@ Before I start, one thing needs your yes: waybill has no runtime dependency so f
 
 May I add both? And if Redis is down, I'd serve from SQLite and log a warning rather than fail the request. Is that \
 right?
-"""
+""",
+        think="The package has no runtime dependency at all today. Redis brings one, plus a service for "
+        "development. That is a decision for the user, not for me: ask before touching pyproject.toml.",
     ),
     user(
         "Yes to both, and yes, fail open. Make it an optional extra though: without WAYBILL_REDIS_URL nothing "
@@ -85,21 +83,20 @@ right?
     step(
         read("waybill/cache.py"),
         sh("sed -n '1,40p' tests/fakes.py", "Look at the fake again"),
-        think="test_a_broken_redis_is_no_cache fails because I only catch OSError, and the fake raises its "
-        "own RedisError "
-        "like the real "
-        "client does: redis.exceptions.ConnectionError is a RedisError, not an OSError. So the cache must be told "
-        "which errors mean 'down'.",
-        say="The client's errors are not `OSError`s, so failing open doesn't. The cache has to know which errors mean "
-        "that Redis is down.",
+        think="test_a_broken_redis_is_no_cache fails because I only catch OSError, and the fake raises its own "
+        "RedisError like the real client does: redis.exceptions.ConnectionError is a RedisError, not an OSError. So "
+        "the cache must be told which errors mean 'down'.",
+        say="The client's errors are not `OSError`s, so failing open doesn't. The cache has to know which errors "
+        "mean that Redis is down.",
     ),
     step(
         edit(
             "waybill/cache.py",
-            "    def __init__(self, client: Any, ttl: int = TTL) -> None:\n        self.client, self.ttl = "
-            "client, ttl\n",
-            "    def __init__(\n        self, client: Any, ttl: int = TTL, down: tuple[type[Exception], ...] = "
-            "(OSError,)\n    ) -> None:\n"
+            "    def __init__(self, client: Any, ttl: int = TTL) -> None:\n"
+            "        self.client, self.ttl = client, ttl\n",
+            "    def __init__(\n"
+            "        self, client: Any, ttl: int = TTL, down: tuple[type[Exception], ...] = (OSError,)\n"
+            "    ) -> None:\n"
             "        self.client, self.ttl, self.down = client, ttl, down\n",
         ),
         edit(
@@ -129,23 +126,26 @@ right?
         edit(
             "waybill/api.py",
             "    def __init__(self, store: Store) -> None:\n        self.store = store\n",
-            "    def __init__(self, store: Store, cache: Cache | None = None) -> None:\n        self.store, self.cache "
-            "= store, cache or NoCache()\n",
+            "    def __init__(self, store: Store, cache: Cache | None = None) -> None:\n"
+            "        self.store, self.cache = store, cache or NoCache()\n",
         ),
         edit(
             "waybill/api.py",
             "        tracking = self.store.tracking(parcel_id)\n        if tracking is None:\n",
-            '        known = self.cache.get(f"parcel/{parcel_id}")\n        if known is not None:\n            return '
-            "200, json.loads(known)\n"
-            "        tracking = self.store.tracking(parcel_id)\n        if tracking is None:\n",
+            '        known = self.cache.get(f"parcel/{parcel_id}")\n'
+            "        if known is not None:\n"
+            "            return 200, json.loads(known)\n"
+            "        tracking = self.store.tracking(parcel_id)\n"
+            "        if tracking is None:\n",
         ),
     ),
     step(
         edit(
             "waybill/api.py",
             '        body["status"] = tracking.status.value\n        return 200, body\n',
-            '        body["status"] = tracking.status.value\n        self.cache.put(f"parcel/{parcel_id}", '
-            "json.dumps(body, ensure_ascii=False))\n        return 200, body\n",
+            '        body["status"] = tracking.status.value\n'
+            '        self.cache.put(f"parcel/{parcel_id}", json.dumps(body, ensure_ascii=False))\n'
+            "        return 200, body\n",
         ),
         edit(
             "waybill/api.py",
@@ -154,10 +154,11 @@ right?
         ),
         edit(
             "waybill/importer.py",
-            "def import_bytes(store: Store, carrier: Carrier, data: bytes, source: str) -> Report:\n    report = "
-            "Report(source)\n",
-            "def import_bytes(\n    store: Store, carrier: Carrier, data: bytes, source: str, cache: Cache | None = "
-            "None\n) -> Report:\n"
+            "def import_bytes(store: Store, carrier: Carrier, data: bytes, source: str) -> Report:\n"
+            "    report = Report(source)\n",
+            "def import_bytes(\n"
+            "    store: Store, carrier: Carrier, data: bytes, source: str, cache: Cache | None = None\n"
+            ") -> Report:\n"
             "    report, cache = Report(source), cache or NoCache()\n",
         ),
         edit(
@@ -174,10 +175,11 @@ right?
         ),
         edit(
             "waybill/importer.py",
-            "def import_file(store: Store, carrier: Carrier, path: Path) -> Report:\n    return import_bytes(store, "
-            "carrier, path.read_bytes(), path.name)\n",
-            "def import_file(\n    store: Store, carrier: Carrier, path: Path, cache: Cache | None = None\n) -> "
-            "Report:\n"
+            "def import_file(store: Store, carrier: Carrier, path: Path) -> Report:\n"
+            "    return import_bytes(store, carrier, path.read_bytes(), path.name)\n",
+            "def import_file(\n"
+            "    store: Store, carrier: Carrier, path: Path, cache: Cache | None = None\n"
+            ") -> Report:\n"
             "    return import_bytes(store, carrier, path.read_bytes(), path.name, cache)\n",
         ),
         write("tests/test_cached_api.py", draft("tests/test_cached_api.py redis")),
@@ -185,22 +187,21 @@ right?
     ),
     step(
         grep(r"cache\.(get|put|drop)", "*.py"),
-        think="The import drops 'NF1', the API stores 'parcel/NF1'. The key must be built in one place: let the cache "
-        "take the parcel's id "
-        "and do the prefix itself.",
+        think="The import drops 'NF1', the API stores 'parcel/NF1'. The key must be built in one place: let the "
+        "cache take the parcel's id and do the prefix itself.",
         say="The import drops `NF1`, the API keeps it as `parcel/NF1`. The cache should build the key itself.",
     ),
     step(
         sh(
-            'sed -i \'s|f"parcel/{parcel_id}"|parcel_id|\' waybill/api.py && sed -i \'s|PREFIX = "waybill:"|PREFIX = '
-            '"waybill:parcel:"|\' waybill/cache.py',
+            'sed -i \'s|f"parcel/{parcel_id}"|parcel_id|\' waybill/api.py && sed -i \'s|PREFIX = "waybill:"|PREFIX '
+            '= "waybill:parcel:"|\' waybill/cache.py',
             "Build the key in one place",
         ),
         edit(
             "waybill/cli.py",
             "    reports = [import_file(store, carrier, path) for path in args.files]\n",
-            "    cache = connect(settings)\n    reports = [import_file(store, carrier, path, cache) for path in "
-            "args.files]\n",
+            "    cache = connect(settings)\n"
+            "    reports = [import_file(store, carrier, path, cache) for path in args.files]\n",
         ),
         edit(
             "waybill/cli.py",
@@ -221,13 +222,18 @@ right?
         ),
         write(
             "compose.yml",
-            "services:\n  redis:\n    image: redis:7-alpine\n    command: redis-server --save '' --maxmemory 64mb "
-            "--maxmemory-policy allkeys-lru\n    ports:\n      - 127.0.0.1:6379:6379\n",
+            "services:\n"
+            "  redis:\n"
+            "    image: redis:7-alpine\n"
+            "    command: redis-server --save '' --maxmemory 64mb --maxmemory-policy allkeys-lru\n"
+            "    ports:\n"
+            "      - 127.0.0.1:6379:6379\n",
         ),
         sh(
             "docker compose up -d redis",
             "Start Redis for a trial run",
-            "Exit code 1\nunable to get image 'redis:7-alpine': Cannot connect to the Docker daemon at "
+            "Exit code 1\n"
+            "unable to get image 'redis:7-alpine': Cannot connect to the Docker daemon at "
             "unix:///var/run/docker.sock. Is the docker daemon running?",
             failed=True,
         ),
@@ -235,9 +241,9 @@ right?
     ),
     step(
         sh(
-            "WAYBILL_REDIS_URL= python -m waybill.cli import pelican data/samples/pelican-2025-03-14.jsonl 2>/dev/null "
-            "&& git add -A && "
-            "git commit -q -m 'Optional Redis cache for parcels' && git show --stat --format='%h %s' HEAD | cat",
+            "WAYBILL_REDIS_URL= python -m waybill.cli import pelican data/samples/pelican-2025-03-14.jsonl "
+            "2>/dev/null && git add -A && git commit -q -m 'Optional Redis cache for parcels' && git show --stat "
+            "--format='%h %s' HEAD | cat",
             "Without a URL nothing changes; commit",
         ),
         todo(*(f"x {entry}" for entry in OPEN[:4]), f"> {OPEN[4]}", "- Try it against a real Redis"),

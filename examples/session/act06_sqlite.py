@@ -40,20 +40,17 @@ PER_THREAD = '''    def __init__(self, path: Path, ttl: int = TTL, now: Callable
 ACT = (
     user(
         "I talked to ops over coffee. Scrap Redis, sorry: they won't run another daemon for one table's worth of "
-        "data, and I can't argue "
-        "with that. Use a table in SQLite for the cache instead, same 30 seconds, same invalidation. Take "
-        "everything Redis out again: "
-        "the extra, the compose file, the setting, the fakes."
+        "data, and I can't argue with that. Use a table in SQLite for the cache instead, same 30 seconds, same "
+        "invalidation. Take everything Redis out again: the extra, the compose file, the setting, the fakes."
     ),
     step(
         grep("(?i)redis", "*", lines=False),
         sh("git log --oneline main..HEAD && git diff --stat HEAD~1", "What the Redis commit touched"),
-        think="Reverting the commit would also take out the seams in API, importer and CLI, which stay the same: Cache "
-        "protocol, NoCache, "
-        "key handling. Better to replace the one class. Where does the table go? A cache that makes its "
-        "own table in its own file needs no schema change and can be deleted at any time. It also keeps cache "
-        "writes off the main "
-        "database's lock. But the user said 'a table in SQLite', so I should ask which file is meant.",
+        think="Reverting the commit would also take out the seams in API, importer and CLI, which stay the same: "
+        "Cache protocol, NoCache, key handling. Better to replace the one class. Where does the table go? A cache "
+        "that makes its own table in its own file needs no schema change and can be deleted at any time. It also "
+        "keeps cache writes off the main database's lock. But the user said 'a table in SQLite', so I should ask "
+        "which file is meant.",
     ),
     tell(
         """
@@ -67,8 +64,7 @@ lock, and anyone may delete the file. The alternative is `waybill.db` itself. Ow
     ),
     user(
         "Own file, yes. It's a cache, it may vanish. And on by default this time. One more thing: serve is going to "
-        "run behind waitress with four "
-        "threads soon, so make sure it survives that."
+        "run behind waitress with four threads soon, so make sure it survives that."
     ),
     step(
         todo(f"> {OPEN[0]}", *(f"- {entry}" for entry in OPEN[1:])),
@@ -97,13 +93,13 @@ lock, and anyone may delete the file. The alternative is `waybill.db` itself. Ow
         edit(
             "waybill/cache.py",
             "TTL = 30  # seconds; the desk polls every few\n",
-            "TTL = 30  # seconds; the desk polls every few\nWAIT = 1.0  # seconds to wait for another writer; after "
-            "that the store answers\n",
+            "TTL = 30  # seconds; the desk polls every few\n"
+            "WAIT = 1.0  # seconds to wait for another writer; after that the store answers\n",
         ),
         sh("python -m pytest -q tests/test_cache.py", "Run the cache's tests"),
         think="sqlite3 connections belong to the thread that opened them. check_same_thread=False with a lock would "
-        "serialise the four threads; "
-        "a connection per thread is simpler and lets readers go on. WAL so that a reader does not wait for a writer.",
+        "serialise the four threads; a connection per thread is simpler and lets readers go on. WAL so that a "
+        "reader does not wait for a writer.",
         say="As feared: a connection belongs to the thread that opened it. One per thread, then.",
     ),
     step(
@@ -113,8 +109,9 @@ lock, and anyone may delete the file. The alternative is `waybill.db` itself. Ow
     step(
         sh(
             "sed -i '/from tests.fakes/d; s/from waybill.cache import RedisCache/from waybill.cache import "
-            "SqliteCache/; "
-            's/^def cache():/def cache(tmp_path):/; s/RedisCache(FakeRedis())/SqliteCache(tmp_path \\/ "cache.db")/\' '
+            "SqliteCache/; s/^def cache():/def cache(tmp_path):/; s/RedisCache(FakeRedis())/SqliteCache(tmp_path "
+            "\\/ "
+            '"cache.db")/\' '
             "tests/test_cached_api.py && git diff tests/test_cached_api.py",
             "Point the combined tests at the new class",
         ),
@@ -131,9 +128,8 @@ lock, and anyone may delete the file. The alternative is `waybill.db` itself. Ow
     step(
         write("tmp/hammer.py", draft("tmp/hammer.py")),
         sh("PYTHONPATH=. python tmp/hammer.py", "Four threads reading and writing for two seconds"),
-        think="The unit test uses few rounds. A harder run, once, outside the suite: four threads, mixed get, "
-        "put, drop, "
-        "and one import at the same time.",
+        think="The unit test uses few rounds. A harder run, once, outside the suite: four threads, mixed get, put, "
+        "drop, and one import at the same time.",
         say="One harder run than belongs in the suite: four threads plus an import.",
     ),
     step(
@@ -141,15 +137,15 @@ lock, and anyone may delete the file. The alternative is `waybill.db` itself. Ow
         edit(
             "README.md",
             "| `WAYBILL_PORT`    | `8080`           | port of `waybill serve`           |\n",
-            "| `WAYBILL_CACHE`   | `var/cache.db`   | answers of the last 30 s; empty: no cache |\n| `WAYBILL_PORT`    "
-            "| `8080`           | port of `waybill serve`           |\n",
+            "| `WAYBILL_CACHE`   | `var/cache.db`   | answers of the last 30 s; empty: no cache |\n"
+            "| `WAYBILL_PORT`    | `8080`           | port of `waybill serve`           |\n",
         ),
         read("README.md"),
     ),
     step(
         sh(
-            "ruff check . && python -m pytest -q && git add -A && git commit -q -m 'Cache in SQLite instead of Redis' "
-            "&& git show --stat --format='%h %s' HEAD | cat",
+            "ruff check . && python -m pytest -q && git add -A && git commit -q -m 'Cache in SQLite instead of "
+            "Redis' && git show --stat --format='%h %s' HEAD | cat",
             "Commit",
         ),
         todo(*(f"x {entry}" for entry in OPEN)),

@@ -91,9 +91,8 @@ ACT = (
             "import sqlite3\nfrom collections.abc import Iterable, Iterator\n",
             "import sqlite3\nfrom collections import Counter\nfrom collections.abc import Iterable, Iterator\n",
         ),
-        think="One query by carrier, and the total summed from it, so the two can never disagree. The test "
-        "compares with "
-        "Tracking.status, which is what the API shows.",
+        think="One query by carrier, and the total summed from it, so the two can never disagree. The test compares "
+        "with Tracking.status, which is what the API shows.",
     ),
     step(
         sh("python -m pytest -q tests/test_stats.py tests/test_store.py", "Run the tests of both counts"),
@@ -101,40 +100,41 @@ ACT = (
     step(
         edit("waybill/store.py", BY_CARRIER, RANKED),
         sh("python -m pytest -q tests/test_stats.py tests/test_store.py", "Run them again"),
-        think="With two events in the same minute, max(at) lets SQLite pick either row. Tracking takes the "
-        "last by (at, "
-        "status). That was wrong before my change too, nobody noticed. "
-        "Rank the events the same way Tracking orders them.",
+        think="With two events in the same minute, max(at) lets SQLite pick either row. Tracking takes the last by "
+        "(at, status). That was wrong before my change too, nobody noticed. Rank the events the same way Tracking "
+        "orders them.",
         say="Not new, but wrong: with two events in one minute, `max(at)` may pick either, while the API shows the "
         "later by (time, status). Ranking them the same way.",
     ),
     step(
         edit(
             "waybill/cli.py",
-            "def run_stats(_: argparse.Namespace, __: config.Settings, store: Store) -> int:\n    for status, n in "
-            "store.counts().items():\n"
-            '        print(f"{status.value:20} {n:6}")\n    return 0\n',
+            "def run_stats(_: argparse.Namespace, __: config.Settings, store: Store) -> int:\n"
+            "    for status, n in store.counts().items():\n"
+            '        print(f"{status.value:20} {n:6}")\n'
+            "    return 0\n",
             PRINT,
         ),
         edit(
             "waybill/cli.py",
             '    commands.add_parser("stats", help="parcels by newest status").set_defaults(run=run_stats)\n',
             '    stats = commands.add_parser("stats", help="parcels by newest status")\n'
-            '    stats.add_argument("--by-carrier", action="store_true")\n    stats.set_defaults(run=run_stats)\n\n',
+            '    stats.add_argument("--by-carrier", action="store_true")\n'
+            "    stats.set_defaults(run=run_stats)\n\n",
         ),
         sh("python -m waybill.cli stats --by-carrier 2>/dev/null", "Try it"),
         say="The counts agree. What still fails is the flag itself, which comes now.",
     ),
     step(
         sh(
-            "python -m pytest -q && ruff check . && git add -A && git commit -q -m 'Stats by carrier; the newest event "
-            "is the one the API shows' && git log --oneline -1",
+            "python -m pytest -q && ruff check . && git add -A && git commit -q -m 'Stats by carrier; the newest "
+            "event is the one the API shows' && git log --oneline -1",
             "Test, lint, commit",
         ),
     ),
     tell(
         "`waybill stats --by-carrier` is there. On the way I found that the old count could take the wrong one of "
-        "two events in the same minute; "
-        "both counts now agree with what the API shows, and a test holds them together."
+        "two events in the same minute; both counts now agree with what the API shows, and a test holds them "
+        "together."
     ),
 )

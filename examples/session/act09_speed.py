@@ -56,9 +56,9 @@ LOOP_AFTER = (
 
 ACT = (
     user(
-        "Nice find. Something bigger now: from tonight on Pelican sends us all regions, around 40,000 rows. "
-        "The nightly log shows about 20 seconds for 1,200 rows. Can you measure the import and make it fit into a "
-        "few seconds?"
+        "Nice find. Something bigger now: from tonight on Pelican sends us all regions, around 40,000 rows. The "
+        "nightly log shows about 20 seconds for 1,200 rows. Can you measure the import and make it fit into a few "
+        "seconds?"
     ),
     step(
         write("scripts/bench_import.py", draft("scripts/bench_import.py")),
@@ -71,22 +71,19 @@ ACT = (
             "PYTHONPATH=. python -m cProfile -s tottime scripts/bench_import.py 2000 2>&1 | head -30",
             "Where the time goes",
         ),
-        think="put_parcel and add_events each commit: two fsyncs a row. On a server disk that is the 16 ms a "
-        "row from the "
-        "log. The profile should show commit on top.",
+        think="put_parcel and add_events each commit: two fsyncs a row. On a server disk that is the 16 ms a row "
+        "from the log. The profile should show commit on top.",
     ),
     step(
         edit("waybill/importer.py", LOOP_OLD, LOOP_IN_WITH),
         sh("PYTHONPATH=. python scripts/bench_import.py 2000", "Measure again"),
-        say="Nearly all of it is commits, two for each row. The connection as a context manager is the shortest thing "
-        "to try.",
+        say="Nearly all of it is commits, two for each row. The connection as a context manager is the shortest "
+        "thing to try.",
     ),
     step(
         grep(r"commit\(\)|with store\.db", "*.py"),
-        think="No gain, as I should have known: `with store.db` commits at its end, but put_parcel and "
-        "add_events still "
-        "commit by themselves inside it. "
-        "The store needs a notion of a batch.",
+        think="No gain, as I should have known: `with store.db` commits at its end, but put_parcel and add_events "
+        "still commit by themselves inside it. The store needs a notion of a batch.",
         say="No gain: the store's own methods still commit inside. It needs a batch of its own.",
     ),
     step(
@@ -129,10 +126,10 @@ ACT = (
         ),
         sh("python -m pytest -q", "All tests"),
         think="The fast version fails the test I added for the cache: entries are dropped inside the batch, another "
-        "process reads the old row, fills the cache again, "
-        "and only then the batch commits. The desk would see the old status for up to 30 s. Drop after the commit.",
-        say="Fast now, but the new test shows a trap: entries dropped before the commit are filled again with the old "
-        "row. Dropping after it.",
+        "process reads the old row, fills the cache again, and only then the batch commits. The desk would see the "
+        "old status for up to 30 s. Drop after the commit.",
+        say="Fast now, but the new test shows a trap: entries dropped before the commit are filled again with the "
+        "old row. Dropping after it.",
     ),
     step(
         sh("PYTHONPATH=. python scripts/bench_import.py 40000", "The real size"),

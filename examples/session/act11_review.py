@@ -31,15 +31,21 @@ ACT = (
     step(
         grep(r"self\.db\b", "*.py"),
         sh(
-            "python - <<'PY'\nimport threading\nfrom waybill.api import Api\nfrom waybill.store import Store\napi = "
-            "Api(Store('var/waybill.db'))\n"
-            "def ask():\n    seen = []\n    api({'REQUEST_METHOD': 'GET', 'PATH_INFO': '/parcels/PL-28313'}, lambda s, "
-            "h: seen.append(s))\n    print(seen)\n"
-            "t = threading.Thread(target=ask); t.start(); t.join()\nPY",
+            "python - <<'PY'\n"
+            "import threading\n"
+            "from waybill.api import Api\n"
+            "from waybill.store import Store\n"
+            "api = Api(Store('var/waybill.db'))\n"
+            "def ask():\n"
+            "    seen = []\n"
+            "    api({'REQUEST_METHOD': 'GET', 'PATH_INFO': '/parcels/PL-28313'}, lambda s, h: seen.append(s))\n"
+            "    print(seen)\n"
+            "t = threading.Thread(target=ask); t.start(); t.join()\n"
+            "PY",
             "Does the store survive a second thread?",
         ),
-        think="The cache has a connection per thread, the store does not. With waitress every request would fail. Not "
-        "asked for yet, but it is the first thing that would break.",
+        think="The cache has a connection per thread, the store does not. With waitress every request would fail. "
+        "Not asked for yet, but it is the first thing that would break.",
     ),
     step(
         todo(*OPEN),

@@ -39,8 +39,7 @@ DB = '''    @property
 ACT = (
     user(
         "Morning. Please finish what we left: the one failing export test and the README. Then the store for "
-        "several threads. "
-        "Commit as you go, but don't push anything, I want to read it first."
+        "several threads. Commit as you go, but don't push anything, I want to read it first."
     ),
     step(
         sh("git status --short && git log --oneline -3", "Where we are"),
@@ -66,10 +65,11 @@ ACT = (
         edit(
             "README.md",
             "The schema lives in",
-            "`export-cod` lists open cash, oldest first. Days are calendar days at the desk; `--older-than 14` means "
-            "fifteen and more.\n"
-            "For a file every night:\n\n    15 5 * * *  cd /srv/waybill && waybill export-cod --older-than 14 > "
-            "/srv/export/open-cash.csv\n\nThe schema lives in",
+            "`export-cod` lists open cash, oldest first. Days are calendar days at the desk; `--older-than 14` "
+            "means fifteen and more.\n"
+            "For a file every night:\n\n"
+            "    15 5 * * *  cd /srv/waybill && waybill export-cod --older-than 14 > /srv/export/open-cash.csv\n\n"
+            "The schema lives in",
         ),
         sh("ruff check . && git add -A && git commit -q -m 'Export of open cash' && git log --oneline -1", "Commit"),
     ),
@@ -86,9 +86,8 @@ ACT = (
     step(
         write("tests/test_threads.py", draft("tests/test_threads.py")),
         sh("python -m pytest -q tests/test_threads.py", "See it fail"),
-        think="The same cure as in the cache: threading.local. One snag: ':memory:' gives every thread a "
-        "database of its "
-        "own. Tests use it in one thread only, so that is fine, but it should be said.",
+        think="The same cure as in the cache: threading.local. One snag: ':memory:' gives every thread a database "
+        "of its own. Tests use it in one thread only, so that is fine, but it should be said.",
     ),
     step(
         edit("waybill/store.py", OLD_OPEN, NEW_OPEN),
@@ -105,11 +104,10 @@ ACT = (
     step(
         grep("batching", "*.py"),
         read("waybill/store.py", 50, 30),
-        think="The API works from four threads now. The other test: batching is one flag for all threads, so "
-        "a batch in "
-        "one keeps another thread's write from being committed.",
-        say="The API is fine now. What is left: `batching` is one flag for all threads, so a batch in one holds back "
-        "another's commit.",
+        think="The API works from four threads now. The other test: batching is one flag for all threads, so a "
+        "batch in one keeps another thread's write from being committed.",
+        say="The API is fine now. What is left: `batching` is one flag for all threads, so a batch in one holds "
+        "back another's commit.",
     ),
     step(
         sh(
@@ -138,12 +136,13 @@ ACT = (
             "README.md",
             "Tests: `python -m pytest -q`.",
             "Several threads are fine, each has its own connection: `waitress-serve --threads=4 --call "
-            "waybill.wsgi:make`.\n\nTests: `python -m pytest -q`.",
+            "waybill.wsgi:make`.\n\n"
+            "Tests: `python -m pytest -q`.",
         ),
         write("waybill/wsgi.py", draft("waybill/wsgi.py")),
         sh(
-            "ruff check . && python -m pytest -q && git add -A && git commit -q -m 'Store: one connection per thread' "
-            "&& git log --oneline -2 && git status --short",
+            "ruff check . && python -m pytest -q && git add -A && git commit -q -m 'Store: one connection per "
+            "thread' && git log --oneline -2 && git status --short",
             "Commit",
         ),
     ),

@@ -65,8 +65,9 @@ def perform(
 
 def pause(item: Item, number: int) -> timedelta:
     """People take minutes, the model seconds."""
-    span, least = (240_000, 45_000) if isinstance(item, Prompt) else (19_000, 3_500)
-    return timedelta(milliseconds=feeds.draw("pause", number) % span + least)
+    span, least = (960_000, 180_000) if isinstance(item, Prompt) else (19_000, 3_500)
+    away = timedelta(minutes=item.away if isinstance(item, Prompt) else 0)
+    return away + timedelta(milliseconds=feeds.draw("pause", number) % span + least)
 
 
 class Replay:

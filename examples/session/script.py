@@ -38,13 +38,15 @@ class Prompt:
     text: str
     image: bytes | None = None
     files: Mapping[str, bytes] | None = None
+    away: int = 0
+    """Minutes the user was gone before writing this."""
 
 
 Item = Prompt | Step
 
 
-def user(text: str, image: bytes | None = None, files: Mapping[str, bytes] | None = None) -> Prompt:
-    return Prompt(text.strip(), image, files)
+def user(text: str, image: bytes | None = None, files: Mapping[str, bytes] | None = None, *, away: int = 0) -> Prompt:
+    return Prompt(text.strip(), image, files, away)
 
 
 def step(*calls: Call, think: str = "", say: str = "") -> Step:

@@ -15,7 +15,7 @@ from foldline.validators import Violation
 
 def validate(given: Any, dialect: str | None = None) -> list[Violation]:
     """Every violation in it, in order; none for a request that a provider accepts."""
-    if dialect in validators.RULES and isinstance(given, (dict, list)):
+    if dialect is not None and dialect in validators.RULES and isinstance(given, (dict, list)):
         return validators.check(given, dialect)
     conversation = sources.read(given, dialect)
     return validators.check(as_request(conversation), api_of(conversation.dialect))

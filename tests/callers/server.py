@@ -16,7 +16,8 @@ from typing import Any
 @dataclass(frozen=True)
 class Say:
     """One answer. `cut` sends so many bytes of the body and hangs up; `wait` sleeps first; `drip` sends byte by byte
-    with that pause, until the client has gone; `length` set to False leaves Content-Length out and just ends."""
+    with that pause, until the client has gone; `length` set to False leaves Content-Length out and just ends;
+    `raw` is sent instead of everything else."""
 
     status: int = 200
     body: Any = b""
@@ -25,6 +26,7 @@ class Say:
     cut: int | None = None
     drip: float = 0.0
     drip_headers: float = 0.0
+    raw: bytes = b""
     hang_up: bool = False
     length: bool = True
 
@@ -86,6 +88,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, say: Say) -> None:
         if say.hang_up:
             self.connection.shutdown(socket.SHUT_RDWR)
+            return
+        if say.raw:
+            self.wfile.write(say.raw)
             return
         if say.wait:
             time.sleep(say.wait)

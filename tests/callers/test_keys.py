@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from foldline.callers import PROVIDERS, Credential, caller
 from foldline.callers.base import origin_of
 from foldline.callers.sending import Call
-from foldline.errors import AuthRejected, CallerError
+from foldline.errors import AuthRejected, CallerError, StreamBroken
 
 from .providers import ASK, CASES, base_of
 from .server import Say, closed_port
@@ -91,6 +91,14 @@ def test_a_call_that_goes_well_leaves_the_key_in_no_log(server, way, caplog, cas
     assert caplog.records
     assert_hidden(caplog.text + repr(reply) + repr([vars(record) for record in caplog.records]))
     assert_hidden(server.heard[0].path)
+
+
+def test_words_of_the_http_library_are_not_passed_on(server, way, fake_time):
+    """It quotes an answer it cannot read, and that may quote the key."""
+    server.says(Say(raw=f"{KEY} is not a status line\r\n\r\n".encode()))
+    with pytest.raises(StreamBroken) as caught:
+        way(caller("anthropic:x", key=KEY, base_url=server.url, clock=fake_time.clock), ASK)
+    assert_hidden(everything(caught.value))
 
 
 def test_nobody_there_shows_no_key(way, fake_time, caplog):

@@ -142,6 +142,9 @@ def test_a_user_beside_results_stays_the_user():
         {"role": "user", "content": [{"type": "not-an-object", "value": 1}, 7, {"type": []}]},
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": None, "is_error": False}]},
         {"a": 1, "b": 2},
+        {"role": "assistant", "content": [{"type": "thinking"}, {"type": "redacted_thinking"}, {"type": "tool_use"}]},
+        {"role": "user", "content": [{"type": "tool_result"}, {"type": "image"}, {"type": "text", "text": 3}]},
+        {"role": "user", "content": [{"type": "document", "source": {"type": "file", "file_id": "f"}}]},
     ],
 )
 def test_odd_elements_survive(element):

@@ -238,6 +238,8 @@ def test_ids_stay_when_messages_are_appended(request_):
         {"text": "a", "functionCall": {"name": "x", "args": {}}},
         {"text": "", "thought": False},
         {"text": 3},
+        {"fileData": "x"},
+        {"functionCall": "x"},
         {},
         "bare",
     ],
@@ -273,6 +275,26 @@ def test_made_messages_are_legal():
     ]
     answer = {"id": "f1", "name": "read", "response": {"error": "x"}}
     assert written["contents"][2] == {"role": "user", "parts": [{"functionResponse": answer}]}
+
+
+def test_made_media_lie_inline_or_elsewhere():
+    parts = (
+        Media("image", "image/png", "AA"),
+        Media("video", "video/mp4", url="gs://b/v"),
+        Media("document", url="gs://c"),
+    )
+    assert DIALECT.build(Message("user", Origin.USER, parts))["parts"] == [
+        {"inlineData": {"mimeType": "image/png", "data": "AA"}},
+        {"fileData": {"mimeType": "video/mp4", "fileUri": "gs://b/v"}},
+        {"fileData": {"fileUri": "gs://c"}},
+    ]
+
+
+def test_files_come_back_in_their_spelling():
+    element = {"role": "user", "parts": [{"file_data": {"file_uri": "gs://b/a.pdf", "mime_type": "application/pdf"}}]}
+    assert DIALECT.parse(element).parts[0].url == "gs://b/a.pdf"
+    assert DIALECT.parse(element).parts[0].kind == "document"
+    assert_object_survives(DIALECT, element)
 
 
 def test_a_result_made_for_a_call_without_an_id_has_its_name():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import MappingProxyType
 
 import pytest
 from hypothesis import given, settings
@@ -123,8 +124,13 @@ def _nest(depth):
 
 
 def test_what_is_too_deep_is_refused():
-    text = b"[" * 100_000 + b"]" * 100_000
-    for refuse in (jsontext.decode, jsontext.elements, jsontext.fields):
+    deep = b"[" * 100_000 + b"]" * 100_000
+    for refuse, text in (
+        (jsontext.decode, deep),
+        (jsontext.decode, b'["\\ud800", ' + deep + b"]"),
+        (jsontext.elements, deep),
+        (jsontext.fields, b'{"a": ' + deep + b"}"),
+    ):
         with pytest.raises(TooDeep):
             refuse(text)
     for value in (_nest(5_000), ["\ud800", _nest(5_000)]):
@@ -141,6 +147,7 @@ def test_objects_of_sdks_dump_themselves():
         def model_dump(self):
             return {"text": "\ud800"}
 
+    assert jsontext.encode([MappingProxyType({"a": "\ud800"}), Pydantic()]) == b'[{"a":"\\ud800"},{"text":"\\ud800"}]'
     assert jsontext.encode([Anthropic(), (1, 2)]) == b'[{"role":"user"},[1,2]]'
     assert jsontext.encode([Pydantic()]) == b'[{"text":"\\ud800"}]'
 

@@ -55,7 +55,7 @@ def test_any_bytes_are_kept(pieces):
 @given(st.lists(nested, max_size=8), st.sampled_from([b"\n", b"\r\n"]))
 def test_clean_lines_are_one_row_each_and_say_nothing(values, end):
     data = b"".join(record(str(n), value) + end for n, value in enumerate(values))
-    rows = lines.split(data.replace(b"\r\n", b"\n\r").split(b"\n") if False else _split(data), PEEK)
+    rows = lines.split(_split(data), PEEK)
     assert ids(rows) == [str(n) for n in range(len(values))]
     assert rows.notices == ()
 
@@ -186,7 +186,7 @@ def test_a_record_nested_too_deeply_is_skipped_and_named():
 def test_objects_inside_a_torn_record_are_not_taken_for_records():
     inner = b'{"type":"row","id":"inner"}'
     rows = read(b'{"type":"row","id":"torn","text":[' + inner + b"," + inner + b"\n" + record("a"))
-    assert ids(rows) == ["inner", "a"] or ids(rows) == ["a"]
+    assert ids(rows) == ["inner", "a"]  # the last one stands at the end of its line, as a record would
     assert ids(read(b'{"type":"row","text":[' + inner + b',{"x":1\n' + record("a"))) == ["a"]
 
 

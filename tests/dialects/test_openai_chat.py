@@ -15,6 +15,7 @@ from dialects.helpers import (
     read,
 )
 from foldline.dialects import jsontext
+from foldline.dialects.chat_content import write_block
 from foldline.dialects.openai_chat import OpenAIChat
 from foldline.errors import MalformedInput
 from foldline.model import Media, Message, Opaque, Origin, Text, Thinking, ToolCall, ToolResult
@@ -92,21 +93,20 @@ def test_every_result_finds_its_call(request_):
 
 
 def test_an_assistant_message_becomes_parts():
-    message = DIALECT.parse(
-        {
-            "role": "assistant",
-            "content": "I look.",
-            "reasoning_content": "hm",
-            "refusal": "but not there",
-            "audio": {"id": "a1", "data": "AA"},
-            "tool_calls": [
-                {"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"a": 1}'}, "index": 0},
-                {"id": "c2", "type": "custom", "custom": {"name": "patch", "input": "*** Begin"}},
-                {"id": "c3", "function": {"name": "run", "arguments": {"cmd": "ls"}}},
-                {"type": "function"},
-            ],
-        }
-    )
+    element = {
+        "role": "assistant",
+        "content": "I look.",
+        "reasoning_content": "hm",
+        "refusal": "but not there",
+        "audio": {"id": "a1", "data": "AA"},
+        "tool_calls": [
+            {"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"a": 1}'}, "index": 0},
+            {"id": "c2", "type": "custom", "custom": {"name": "patch", "input": "*** Begin"}},
+            {"id": "c3", "function": {"name": "run", "arguments": {"cmd": "ls"}}},
+            {"type": "function"},
+        ],
+    }
+    message = DIALECT.parse(element)
     thinking, text, refusal, audio, function, custom, untyped, other = message.parts
     assert (message.role, message.origin) == ("assistant", Origin.ASSISTANT)
     assert (thinking, text) == (Thinking("hm"), Text("I look."))
@@ -115,6 +115,7 @@ def test_an_assistant_message_becomes_parts():
     assert (custom.id, custom.name, custom.arguments) == ("c2", "patch", "*** Begin")
     assert (untyped.id, untyped.parsed()) == ("c3", {"cmd": "ls"})
     assert type(other) is Opaque
+    assert_object_survives(DIALECT, element)
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
@@ -221,6 +222,11 @@ def test_a_result_made_for_a_legacy_call_is_a_function_message():
         },
         {"role": "user", "content": "x", "tool_calls": [{"id": "c"}]},
         {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:;base64,AA"}}]},
+        {
+            "role": "user",
+            "content": [{"type": "image_url"}, {"type": "input_audio"}, {"type": "file"}, {"type": "text"}],
+        },
+        {"role": "assistant", "content": [{"type": "refusal", "refusal": "no", "x": 1}, {"type": "refusal"}]},
         {"role": "user", "content": [{"type": "file", "file": {"file_data": "", "filename": None}}]},
     ],
 )
@@ -262,6 +268,11 @@ def test_made_media_are_written_by_kind():
         {"type": "input_audio", "input_audio": {"data": "BB", "format": "mp3"}},
         {"type": "file", "file": {"file_data": "CC"}},
     ]
+
+
+def test_a_part_that_is_no_content_is_refused():
+    with pytest.raises(TypeError, match="ToolCall is no content of a chat message"):
+        write_block(ToolCall("c", "read", "{}"))
 
 
 def test_a_message_that_makes_several_is_not_built_as_one():

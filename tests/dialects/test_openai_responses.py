@@ -18,6 +18,7 @@ from dialects.helpers import (
 )
 from foldline.dialects import jsontext
 from foldline.dialects.openai_responses import OpenAIResponses, read_item, write_item
+from foldline.dialects.responses_content import write_block
 from foldline.errors import MalformedInput
 from foldline.model import Media, Message, Opaque, Origin, Text, Thinking, ToolCall, ToolResult
 from foldline.validators import check
@@ -296,6 +297,31 @@ def test_made_messages_are_legal():
     kinds = [item["type"] for item in written["input"]]
     assert kinds == ["message", "reasoning", "message", "function_call", "function_call_output"]
     assert [block["type"] for block in written["input"][2]["content"]] == ["output_text", "output_text"]
+
+
+def test_a_part_that_is_no_content_is_refused():
+    with pytest.raises(TypeError, match="ToolCall is no content of a Responses message"):
+        write_block(ToolCall("c", "read", "{}"), "user")
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"type": "computer_call", "call_id": "c", "action": "click"},
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": {}},
+        {"type": "shell_call_output", "call_id": "c", "output": []},
+        {"type": "shell_call_output", "call_id": "c", "output": [{"stdout": "a"}]},
+        {"type": "function_call_output", "call_id": "c", "output": {"type": "input_text", "text": "x"}},
+        {"type": "function_call_output", "call_id": "c", "output": {"content": "x", "success": True}},
+        {"type": "function_call_output", "call_id": "c", "output": []},
+        {"type": "reasoning"},
+        {"type": "message", "role": "user", "content": []},
+        {"role": "user"},
+    ],
+)
+def test_odd_items_survive(item):
+    assert_object_survives(DIALECT, item)
+    assert_parts_suffice(DIALECT, [item])
 
 
 def test_a_message_that_makes_several_is_not_built_as_one():

@@ -18,6 +18,7 @@ from typing import NoReturn
 
 import click
 
+from foldline import __version__
 from foldline.cli import exits
 from foldline.cli.screen import safe, say
 from foldline.errors import FoldlineError
@@ -51,9 +52,7 @@ class Commands(click.Group):
 
 def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
-        from importlib.metadata import version
-
-        click.echo(f"foldline {version('foldline')}")
+        click.echo(f"foldline {__version__}")
         ctx.exit()
 
 

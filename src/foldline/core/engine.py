@@ -69,8 +69,9 @@ class _Turn:
             if plan.stubs == ground.plan.stubs:
                 return self._resting(shown, replace(decision, action="rest"), before.tokens, ground)
             plan = replace(plan, tokens=tokens, in_row=0)
-            saved = yield from self._saved(Save(plan))
-            return self._view(pruned, decision, before.tokens, ground, plan=plan if saved else None)
+            yield from self._saved(Save(plan))
+            decision = replace(decision, action="prune")
+            return self._view(pruned, decision, before.tokens, ground, plan=plan)
         folded = yield from Compaction(ground, self.options, self.budget, self.meter, decision).run()
         return (yield from self._claimed(folded, decision, before.tokens, ground, shown))
 

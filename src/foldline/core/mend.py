@@ -14,6 +14,7 @@ from foldline.core.cycles import Pairing, Place, ToolCycle, inside
 from foldline.model import Grammar, Media, Message, Origin, Part, Text, ToolResult
 
 NO_RESULT = "[no result of this call was recorded]"
+SECOND = "[a tool's second answer to the same call ({id}):]\n{text}\n[end of the tool's answer]"
 ORPHAN = "[a tool's answer, whose call ({id}) is not in this conversation:]\n{text}\n[end of the tool's answer]"
 
 
@@ -79,6 +80,9 @@ class _Mender:
             for cycle in pairing.cycles
         )
         self.quotes: list[Part] = []
+        answers = (answer for cycle in pairing.cycles for answer in cycle.answers if answer and pairing.duplicates)
+        given = (messages[answer.message].results[answer.nth] for answer in answers)
+        self.told = {(result.call_id, result.ref) for result in given}
 
     def messages(self) -> tuple[Message, ...]:
         found: list[Message] = []
@@ -112,13 +116,22 @@ class _Mender:
 
     def stays(self, place: Place, result: ToolResult) -> bool:
         if place in self.orphans:
-            self.quotes.extend(_quoted(result))
-            self.repairs.append(Repair("orphan-result", place.message, result.call_id))
-        elif place in self.duplicates:
+            self.quote("orphan-result", ORPHAN, place, result)
+        elif place in self.duplicates and (result.call_id, result.ref) in self.told:
             self.repairs.append(Repair("duplicate-result", place.message, result.call_id))
+        elif place in self.duplicates:
+            self.quote("second-result", SECOND, place, result)
         else:
             return place not in self.moved
         return False
+
+    def quote(self, kind: str, label: str, place: Place, result: ToolResult) -> None:
+        """What the tool said, labelled; its pictures behind it."""
+        lines = (part.text if isinstance(part, Text) else f"[{part.kind}]" for part in result.content)
+        self.quotes.append(Text(label.format(id=result.call_id, text="\n".join(lines))))
+        self.quotes.extend(part for part in result.content if isinstance(part, Media))
+        self.repairs.append(Repair(kind, place.message, result.call_id))
+        self.told.add((result.call_id, result.ref))
 
     def split(self, index: int, message: Message, results: list[Part], others: list[Part]) -> Iterator[Message]:
         """Results first, then the rest: in one message where the grammar allows it."""
@@ -152,10 +165,3 @@ class _Mender:
         groups = [found] if self.grammar.results == "joined" else [[result] for result in found]
         for group in groups:
             yield Message(self.grammar.results_role, Origin.TOOL, tuple(group))
-
-
-def _quoted(result: ToolResult) -> Iterator[Part]:
-    """What the tool said, labelled; its pictures behind it."""
-    lines = (part.text if isinstance(part, Text) else f"[{part.kind}]" for part in result.content)
-    yield Text(ORPHAN.format(id=result.call_id, text="\n".join(lines)))
-    yield from (part for part in result.content if isinstance(part, Media))

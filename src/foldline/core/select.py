@@ -119,15 +119,10 @@ class Selected:
         """The result again, over the list it was made from."""
         try:
             saved = json.loads(text)
-            return cls(
-                messages=tuple(messages[index] for index in saved["indices"]),
-                indices=tuple(saved["indices"]),
-                reasons=tuple(saved["reasons"]),
-                count_before=saved["count_before"],
-                tokens_before=saved["tokens_before"],
-                tokens_after=saved["tokens_after"],
-                notices=tuple(Notice(**notice) for notice in saved["notices"]),
-            )
+            known = {name: saved[name] for name in ("count_before", "tokens_before", "tokens_after")}
+            chosen = tuple(messages[index] for index in saved["indices"])
+            notices = tuple(Notice(**notice) for notice in saved["notices"])
+            return cls(chosen, tuple(saved["indices"]), tuple(saved["reasons"]), **known, notices=notices)
         except (ValueError, LookupError, TypeError, RecursionError) as error:
             raise MalformedInput(f"not a saved selection of these {len(messages)} messages: {error!r}") from None
 
@@ -142,7 +137,7 @@ def select(
     """The messages the strategy keeps. `size` measures one message in tokens."""
     pairing = pairing or pair(messages, grammar)
     reasons = _wanted(messages, strategy)
-    notices = _protect(messages, reasons, strategy)
+    notices = _protect(messages, reasons)
     units = _units(messages, pairing)
     _lead(messages, reasons, pairing)
     _complete(reasons, units)
@@ -181,7 +176,7 @@ def _said(message: Message) -> str:
     return "\n".join((message.text, *(result.text for result in message.results)))
 
 
-def _protect(messages: Sequence[Message], reasons: dict[int, str], strategy: Strategy) -> tuple[Notice, ...]:
+def _protect(messages: Sequence[Message], reasons: dict[int, str]) -> tuple[Notice, ...]:
     """System messages, the newest user message and the last of all stay, whatever the strategy says."""
     notices = []
     system = [index for index, message in enumerate(messages) if message.role == "system" and index not in reasons]
@@ -191,8 +186,7 @@ def _protect(messages: Sequence[Message], reasons: dict[int, str], strategy: Str
     newest = next((index for index in range(len(messages) - 1, -1, -1) if is_users(messages[index])), None)
     if newest is not None and newest not in reasons:
         reasons[newest] = "newest user message"
-        text = f"the newest user message was kept, beyond the last {strategy.keep_recent}"
-        notices.append(Notice("keep-newest-user", text))
+        notices.append(Notice("keep-newest-user", "the newest user message was kept: it always is"))
     if messages and len(messages) - 1 not in reasons:
         reasons[len(messages) - 1] = "last message"
         notices.append(Notice("keep-last", "the last message was kept: it is what the model is to answer"))
@@ -237,7 +231,7 @@ def _complete(reasons: dict[int, str], units: Sequence[range]) -> None:
 
 
 def _separate(messages: Sequence[Message], reasons: dict[int, str], units: Sequence[range]) -> None:
-    """Two steps, and a first step, keep the user before them; results and the user's next words the step between them."""
+    """Steps keep the user before them; between results and the user's next words stays the step that ended the turn."""
     stepped, answered = True, False  # the last kept was a step without calls, or nothing; results came since a step
     passed: dict[str, int] = {}  # by role: the latest message that was not kept since the last that was
     for unit in units:

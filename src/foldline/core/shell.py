@@ -2,9 +2,9 @@
 
     command ── touches ──> Touch, Touch, …
 
-Plain commands are understood: words, quotes, `&&`, `;`, `|`, redirections, heredocs, a leading `cd`. A loop, a
-condition, a subshell or a substitution makes the whole command uncertain; a variable or a glob, the simple command it
-stands in; `||` and `&`, the commands they join. Of those nothing is said. One pass, whatever the command.
+Readers, `sed`, `rm`, `mv`, `cp`, `touch`, `tee` and redirections are understood. A variable or a glob makes its simple
+command uncertain; `||` and `&`, the commands they join; a `cd` nobody can follow, all that comes after it. Of what is
+uncertain nothing is said. Words are taken apart in shellwords.py.
 """
 
 from __future__ import annotations
@@ -14,30 +14,13 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-LONGEST = 4_000
-"""Characters of a command that are looked at, heredocs aside; longer ones are scripts."""
-_TOKEN = re.compile(
-    r"(?P<space>(?:[ \t\r]|\\\n)+)"
-    r"|(?P<arrow>\d?(?:&>>?|>>|>\||>&|>|<&|<<<|<))"
-    r"|(?P<joint>&&|\|\||\|&|[;&|\n])"
-    r"|(?P<single>'[^']*')"
-    r"|(?P<double>\"(?:[^\"\\]|\\.)*\")"
-    r"|(?P<escape>\\.)"
-    r"|(?P<bare>[^\s'\"\\;&|<>]+)",
-    re.S,
-)
-_HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)([A-Za-z_]\w*)\1")
-_MANY = frozenset("$*?[]{}~")
-"""Outside quotes, these may make a word stand for others."""
-_SCRIPTS = frozenset(
-    "if then else elif fi for while until do done case esac function select { } [[ ! exit return exec eval".split()
-)
-"""A command that begins with one of these is part of a script: what ran is not certain."""
-_STEPS = frozenset({"cd", "pushd", "popd"})
+from foldline.core.shellwords import Chain, Unclear, Word, chains
+
 _READERS = {"cat": "", "head": "nc", "tail": "nc", "less": "", "more": "", "nl": "bdfhilnsvw", "wc": "", "bat": "rlHm"}
 """Commands that show files, and the letters of those of their options that take the next word."""
-_PLAIN_FLAGS = {"rm": "rRfvd", "mv": "fv", "cp": "rRafpvL", "touch": "", "tee": "a", "git rm": "rfq", "git mv": "fv"}
-"""Commands that change files, and the options that do not change what is meant by their words."""
+_FLAGS = {"rm": "rRfvd", "mv": "fv", "cp": "rRafpvL", "touch": "", "tee": "a", "git rm": "rfq", "git mv": "fv"}
+"""Commands that change files, and the letters of the options that leave the meaning of their words alone."""
+_IN_PLACE = re.compile(r"-[nErsuz]*i|--in-place")
 
 
 class Touch(NamedTuple):
@@ -48,35 +31,136 @@ class Touch(NamedTuple):
     to: str = ""
 
 
-class _Word(NamedTuple):
-    """`sure`: it stands for itself. `sign`: it is an arrow or a joint, no word."""
-
-    text: str
-    sure: bool = True
-    sign: str = ""
-
-
-class _Uncertain(Exception):
-    """The command is not one that can be read."""
-
-
 def touches(command: str, folder: str = "") -> Iterator[Touch]:
     """What the command, run in `folder`, did to which files, as far as certain."""
     try:
-        words = list(_words(_without_heredocs(command)))
-    except _Uncertain:
+        found = list(chains(command))
+    except Unclear:
         return
-    chains = _split(words, {";", "\n"})
-    for number, chain in enumerate(chains):
-        simple = _split(chain, {"&&", "||", "|", "|&", "&"})
-        if any(commands and commands[0].text in _SCRIPTS for commands in simple):
+    for number, chain in enumerate(found, 1):
+        certain = _certain(chain, last=number == len(found))
+        for words, joint in zip(chain.commands[:certain], chain.joints, strict=False):
+            if not _steps(words):
+                yield from (_below(folder, touch) for touch in _understood(words))
+            elif joint == "|" or not _leads_somewhere(words):
+                return  # from here on it runs nobody knows where
+            else:
+                folder = posixpath.join(folder, words[1].text)
+        if any(map(_steps, chain.commands[certain:])):
             return
-        conditional = {word.text for word in chain if word.sign == "joint"}
-        doubtful = bool(conditional & {"||", "&"})
-        piped = bool(conditional & {"|", "|&"})
-        for nth, command_words in enumerate(simple):
-            if command_words[0].text in _STEPS:
-                step = _texts(command_words)
-                if doubtful or piped or not step or len(step) != 2 or step[0] != "cd" or step[1] == "-":
-                    return  # from here on nobody knows where it runs
-                folder = posixpath.join(folder, step[1])
+
+
+def _certain(chain: Chain, last: bool) -> int:
+    """How many commands of a chain surely ran, given that the whole succeeded. Only the last chain tells for `&&`."""
+    if {"||", "&"} & set(chain.joints):
+        return 0
+    if last:
+        return len(chain.commands)
+    conditional = (
+        nth
+        for nth, (words, joint) in enumerate(zip(chain.commands, chain.joints, strict=True))
+        if joint == "&&" and not _steps(words)
+    )
+    return next(conditional, len(chain.commands) - 1) + 1
+
+
+def _steps(words: Sequence[Word]) -> bool:
+    return words[0].text in ("cd", "pushd", "popd")
+
+
+def _leads_somewhere(words: Sequence[Word]) -> bool:
+    return len(words) == 2 and words[0].text == "cd" and words[1].sure and words[1].text[:1] not in ("-", "")
+
+
+def _below(folder: str, touch: Touch) -> Touch:
+    """The touch as seen from where the command started."""
+    path, to = (posixpath.normpath(posixpath.join(folder, name)) if name else "" for name in touch[1:])
+    return Touch(touch.action, path, to)
+
+
+def _understood(words: Sequence[Word]) -> Iterator[Touch]:
+    plain: list[Word] = []
+    rest = iter(words)
+    for word in rest:
+        if word.kind == "word":
+            plain.append(word)
+            continue
+        target = next(rest, Word("word", "", False))
+        if ">" in word.text and word.text[-1] != "&" and target.sure and _is_file(target.text):
+            yield Touch("written", target.text)
+    if plain and plain[0].sure:
+        yield from _command(posixpath.basename(plain[0].text), plain[1:])
+
+
+def _is_file(path: str) -> bool:
+    return bool(path) and not path.startswith("/dev/")
+
+
+def _command(name: str, words: Sequence[Word]) -> Iterator[Touch]:
+    if name == "git" and words and words[0].text in ("rm", "mv"):
+        name, words = f"git {words[0].text}", words[1:]
+    if name == "sed":
+        yield from _sed(words)
+    elif name in _READERS:
+        yield from (Touch("read", path) for path in _operands(words, taking=_READERS[name]) if not path.isdigit())
+    elif name in _FLAGS:
+        yield from _changes(name.rsplit(" ", 1)[-1], _operands(words, only=_FLAGS[name]))
+
+
+def _operands(words: Sequence[Word], *, taking: str = "", only: str | None = None) -> list[str]:
+    """The words that are no options; none when one of them, or an option, may mean something else.
+
+    `taking` are the letters of options that take the next word, `only` those of the options that are understood.
+    """
+    found: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        flags = word.text[1:] if word.text[:1] == "-" else ""
+        if not word.sure or (only is not None and flags.strip(only)) or (taking and flags[:1] == "-"):
+            return []
+        if flags:
+            if len(flags) == 1 and flags in taking:
+                next(rest, None)
+        elif word.text and word.text != "-" and word.text[0] != "+":
+            found.append(word.text)
+    return found
+
+
+def _changes(name: str, paths: Sequence[str]) -> Iterator[Touch]:
+    if name == "rm":
+        yield from (Touch("deleted", path) for path in paths)
+    elif name in ("mv", "cp"):
+        for path, to in _into(paths):
+            yield from (Touch("moved", path, to),) if name == "mv" else (Touch("read", path), Touch("written", to))
+    else:
+        yield from (Touch("written", path) for path in paths if _is_file(path))
+
+
+def _into(paths: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each source with its new place. A last word that may or may not be a folder leaves it open."""
+    if len(paths) < 2:
+        return
+    *sources, last = paths
+    if last.endswith("/") or last in (".", "..") or len(sources) > 1:
+        yield from ((path, posixpath.join(last, posixpath.basename(path.rstrip("/")))) for path in sources)
+    elif "." in posixpath.basename(last)[1:]:
+        yield sources[0], last
+
+
+def _sed(words: Sequence[Word]) -> Iterator[Touch]:
+    """With -i the files are edited, without it only read. The script is the word after -e, or the first plain one."""
+    action, script, paths = "read", False, list[Word]()
+    rest = iter(words)
+    for word in rest:
+        if _IN_PLACE.match(word.text):
+            action = "edited"
+        elif word.text in ("-e", "-f", "--expression", "--file"):
+            script = next(rest, None) is not None
+        elif word.text[:1] == "-" or not word.text:
+            script = script or word.text.startswith(("--expression=", "--file="))
+        elif script:
+            paths.append(word)
+        else:
+            script = True
+    if all(path.sure for path in paths):
+        yield from (Touch(action, path.text) for path in paths)

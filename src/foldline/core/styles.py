@@ -5,9 +5,13 @@ Values only. The requests for them are files in prompts/, the parsing is in summ
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple
+
+_NUMBER = re.compile(r"(?:section\s+)?\d{1,2}[.):]?\s+", re.I)
 
 
 class Heading(NamedTuple):
@@ -21,7 +25,14 @@ class Heading(NamedTuple):
     """The key of the section it stands inside."""
 
 
-@dataclass(frozen=True, slots=True)
+def plain(title: str) -> str:
+    """A title as bare words: no number, no marks, nothing in brackets, small letters."""
+    title = _NUMBER.sub("", title.strip().strip("*:#_ "), count=1).strip("*:#_ ")
+    title = re.sub(r"\([^)]*\)", "", title.casefold()).replace("&", " and ").replace("_", " ")
+    return " ".join(re.sub(r"[^a-z' ]+", " ", title).split())
+
+
+@dataclass(frozen=True)
 class Style:
     """An ordered set of sections. `always` are rendered even when empty; `least` headings make a reply a summary."""
 
@@ -32,7 +43,19 @@ class Style:
 
     def heading(self, key: str) -> Heading:
         """The section of that key; "" is what belongs to none."""
-        return next(heading for heading in (*self.headings, OTHER) if heading.key == key)
+        for heading in (*self.headings, OTHER):
+            if heading.key == key:
+                return heading
+        raise KeyError(f"the style {self.name} has no section {key!r}")
+
+    @cached_property
+    def names(self) -> Mapping[str, Heading]:
+        """Every name in bare words, and the section it means; where two share one, the first."""
+        found: dict[str, Heading] = {}
+        for heading in (*self.headings, OTHER):
+            for name in (heading.title, *heading.aliases):
+                found.setdefault(plain(name), heading)
+        return found
 
 
 OTHER = Heading("", "Other Notes", (), "prose")

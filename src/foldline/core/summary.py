@@ -2,9 +2,9 @@
 
     Reply ── accept ──> Summary ── render ──> text ── parse ──> the same Summary
 
-Tolerant of what models really send: a code fence around it, an analysis that is never closed, headings that are
-numbered, bold or renamed, JSON instead of Markdown, sections left out. What is no summary is an error that says why.
-Whether what a summary says is true is the auditor's matter.
+Tolerant of what models really send: headings that are numbered, bold or renamed, JSON instead of Markdown, sections
+left out, the form repeated. What is no summary is an error that says why. What wraps a summary is taken off in
+unwrap.py; whether what it says is true is the auditor's matter.
 """
 
 from __future__ import annotations
@@ -13,31 +13,26 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, NamedTuple
 
 from foldline.core.asking import Reply
-from foldline.core.styles import STYLES, Heading, Style
+from foldline.core.headings import Opened, named, opens
+from foldline.core.markup import bare, fenced, guard, tidy, unguarded
+from foldline.core.prompts import prompt
+from foldline.core.styles import OTHER, STYLES, Heading, Style
+from foldline.core.unwrap import unwrap
 from foldline.errors import Empty, Truncated
 
-SAYS_NOTHING = frozenset({"none", "(none)", "n/a", "na", "nothing", "-", "[none]", "none.", "not applicable", "n/a."})
+SAYS_NOTHING = frozenset({"", "none", "(none)", "[none]", "n/a", "na", "nothing", "-", "not applicable"})
 """How models write an empty section."""
-
-_HEADING = re.compile(
-    r"^\s{0,3}(?:#{1,6}\s+(?P<hash>[^\n]{1,120}?)\s*#*"
-    r"|(?:\d{1,2}[.)]\s+)?\*\*(?P<bold>[^*\n]{1,120})\*\*:?"
-    r"|(?P<plain>(?:\d{1,2}[.)]\s+)?[A-Z][A-Za-z&' ,]{2,60}):)\s*$"
-)
-_INLINE = re.compile(
-    r"^\s{0,3}(?:#{1,6}\s+|\d{1,2}[.)]\s+)?(?:\*\*)?(?P<title>[A-Z][A-Za-z&' ]{2,60})(?:\*\*)?:(?:\*\*)?\s+(?P<text>\S.*)$"
-)
-_NUMBER = re.compile(r"^(?:section\s+)?\d{1,2}[.):]?\s+", re.I)
-_OPEN, _CLOSE = re.compile(r"^[ \t]*<summary>", re.M), "</summary>"
-_ANALYSIS = re.compile(r"^\s*<(analysis|thinking|think|scratchpad)>", re.I)
-_REFUSAL = re.compile(r"^\W*(?:i(?:'m| am) (?:sorry|unable|not able)|i can(?:no|')t|as an ai|sorry,? )", re.I)
+_FORMS = {"checkpoint": ("checkpoint", "update", "analysis")}
+"""The prompts whose lines a weak model repeats instead of filling them in; by default the style's own."""
+_REFUSAL = re.compile(r"\W*(?:i(?:['’]m| am) (?:sorry|unable|not able)|i can(?:no|['’])t|as an ai|sorry\b)", re.I)
 
 
 class Section(NamedTuple):
-    """One section. `key` is the style's; "" for one the style does not know, which is kept under its own title."""
+    """One section. `key` is the style's; "" for what stands outside all its sections."""
 
     key: str
     title: str
@@ -63,10 +58,9 @@ class Summary:
     def with_section(self, key: str, text: str) -> Summary:
         """The summary with one section said otherwise, or taken out when there is nothing to say."""
         style = STYLES[self.style]
-        heading = style.heading(key) or Heading(key, key.capitalize())
         others = [section for section in self.sections if section.key != key]
-        added = [*others, Section(key, heading.title, text.strip())] if text.strip() else others
-        return replace(self, sections=_ordered(added, style))
+        said = Section(key, style.heading(key).title, text.strip())
+        return replace(self, sections=_ordered(others if says_nothing(text) else [*others, said], style))
 
     def to_dict(self) -> dict[str, Any]:
         return {"style": self.style, "version": self.version, "sections": [list(section) for section in self.sections]}
@@ -77,135 +71,104 @@ class Summary:
         return cls(saved["style"], sections, saved.get("version", ""))
 
 
-def accept(reply: Reply, style: Style) -> Summary:
+def accept(reply: Reply, style: Style, version: str = "") -> Summary:
     """A reply as a summary; Empty or Truncated when it is none."""
-    if reply.stop == "length":
+    if reply.stop in ("length", "overflow"):
         raise Truncated("the summary ends at its length limit")
     if reply.stop == "tool":
         raise Empty("the model called a tool instead of writing a summary")
-    if reply.stop == "refusal":
-        raise Empty("the model refused to write a summary")
     if not reply.text.strip():
         raise Empty("the reply has no text")
-    summary = parse(reply.text, style)
-    known = [section for section in summary.sections if section.key]
-    if len(known) < style.least:
-        what = (
-            "the model refused" if _REFUSAL.match(reply.text) else "the reply does not have the sections of a summary"
-        )
-        raise Empty(what)
+    usable = _is_summary(reply.text, style)
+    if reply.stop == "refusal" or (not usable and _REFUSAL.match(reply.text)):
+        raise Empty("the model refused to write a summary")
+    if not usable:
+        raise Empty("the reply does not have the sections of a summary")
+    summary = _written(parse(reply.text, style, version))
+    if not any(section.key for section in summary.sections):
+        raise Empty("the reply says nothing under its headings, or only repeats the form it was given")
     return summary
 
 
-def parse(text: str, style: Style) -> Summary:
-    """The sections of a text. Never raises: what is not understood stays under its own title."""
-    body = unwrap(text)
-    sections = _from_json(body, style) or list(_from_markdown(body, style))
-    kept = [section for section in sections if section.text and not says_nothing(section.text)]
-    return Summary(style.name, _ordered(_joined(kept), style))
+def _is_summary(text: str, style: Style) -> bool:
+    """Enough of the style's headings are there; bare labels, which any answer may have, must be more."""
+    sections, loose = _sections(unwrap(text, style), style)
+    return len({section.key for section in sections if section.key}) >= style.least + loose
+
+
+def _written(summary: Summary) -> Summary:
+    """Only what the model wrote: without lines of the form it was given, and without empty lines in a row."""
+    form = _form(summary.style)
+    for section in summary.sections:
+        lines = [line for line in section.text.split("\n") if not line.strip() or bare(line).casefold() not in form]
+        summary = summary.with_section(section.key, tidy("\n".join(lines)))
+    return summary
+
+
+@cache
+def _form(style: str) -> frozenset[str]:
+    names = _FORMS.get(style, (style, "analysis"))
+    return frozenset(bare(line).casefold() for name in names for line in prompt(name).text.split("\n")) - {""}
+
+
+def parse(text: str, style: Style, version: str = "") -> Summary:
+    """The sections of a text. Never raises: what is not understood stays among the other notes."""
+    sections, _ = _sections(unwrap(text, style), style)
+    kept = [section for section in sections if not says_nothing(section.text)]
+    return Summary(style.name, _ordered(_joined(kept), style), version)
 
 
 def render(summary: Summary) -> str:
-    """The summary as Markdown. Sections inside progress stand one level below it."""
+    """The summary as Markdown, such that parsing gives it back. Done, In Progress and Blocked stand under Progress."""
     style = STYLES[summary.style]
     present = {section.key for section in summary.sections}
-    missing = [Section(key, _title(style, key), "(none)") for key in style.always - present]
-    return "\n\n".join(
-        f"{_marks(section.key)} {section.title}\n{section.text}"
-        for section in _ordered([*summary.sections, *missing], style)
-    )
+    added = {key: "(none)" for key in style.always - present}
+    added |= {style.heading(key).under: "" for key in present if style.heading(key).under not in (*present, "")}
+    sections = [*summary.sections, *(Section(key, style.heading(key).title, text) for key, text in added.items())]
+    return "\n\n".join(_rendered(section, style) for section in _ordered(sections, style))
 
 
-def unwrap(text: str) -> str:
-    """The summary's own text: without the analysis before it, the tags and the fence around it."""
-    text = _unfenced(text.strip())
-    start = _ANALYSIS.match(text)
-    opening = _OPEN.search(text)
-    if start:
-        text = _after_analysis(text, start, opening)
-        opening = _OPEN.search(text)
-    if opening and not text[: opening.start()].strip():
-        text = text[opening.end() :]
-        end = text.rfind(_CLOSE)
-        text = text[:end] if end >= 0 and not text[end + len(_CLOSE) :].strip(" \n`") else text
-    return re.sub(r"\n{3,}", "\n\n", _unfenced(text.strip()))
+def _rendered(section: Section, style: Style) -> str:
+    marks = "###" if style.heading(section.key).under else "##"
+    text = guard(section.text, lambda line: opens(line, style) is not None)
+    return f"{marks} {section.title}\n{text}".rstrip("\n")
 
 
 def says_nothing(text: str) -> bool:
-    bare = text.strip().lstrip("-*0123456789.[] ").strip().casefold()
-    return not bare or bare in SAYS_NOTHING
+    """Empty, or on every line a way to write that."""
+    return all(bare(line).strip(".").casefold() in SAYS_NOTHING for line in text.split("\n"))
 
 
-def _after_analysis(text: str, start: re.Match[str], opening: re.Match[str] | None) -> str:
-    """What follows the analysis. One that is never closed ends where the summary opens, or at the first heading."""
-    closing = f"</{start.group(1)}>"
-    end = text.find(closing)
-    while end >= 0:
-        rest = text[end + len(closing) :].lstrip()
-        again = _ANALYSIS.match(rest)
-        if not again:
-            return rest
-        text, closing = rest, f"</{again.group(1)}>"
-        end = text.find(closing)
-    if opening:
-        return text[opening.start() :]
-    heading = next((match for match in re.finditer(r"^#{1,3}\s+\S", text, re.M)), None)
-    return text[heading.start() :] if heading else ""
+def _sections(text: str, style: Style) -> tuple[list[Section], bool]:
+    """All sections, empty ones too, and whether bare labels had to do for headings."""
+    sections = _from_json(text, style)
+    if sections:
+        return sections, False
+    lines = text.split("\n")
+    outside = [line for line, inside in zip(lines, fenced(lines), strict=True) if not inside]
+    loose = not any(opens(line, style) for line in outside)
+    return list(_from_markdown(lines, style, loose)), loose
 
 
-def _unfenced(text: str) -> str:
-    """Without a code fence that goes around all of it."""
-    match = re.match(r"^```[\w-]*\n([\s\S]*?)\n?```\s*$", text)
-    return match.group(1).strip() if match and "\n```" not in match.group(1) else text
+def _from_markdown(lines: Sequence[str], style: Style, loose: bool) -> Iterator[Section]:
+    """Splits at headings outside code. A heading the style does not know stays inside the section above it."""
+    now, text = None, list[str]()
+    for line, inside in zip(lines, fenced(lines), strict=True):
+        opened = None if inside else opens(line, style, loose=loose)
+        if opened:
+            yield from _closed(now, text)
+            now, text = opened, [opened.text]
+        else:
+            text.append(line if inside else unguarded(line, lambda bare: opens(bare, style) is not None))
+    yield from _closed(now, text)
 
 
-def _from_markdown(text: str, style: Style) -> Iterator[Section]:
-    """Splits at headings outside code fences. A heading the style does not know stays inside the section above it."""
-    key, title, lines, fenced = "", "", list[str](), False
-    for line in text.split("\n"):
-        fenced ^= line.lstrip().startswith("```")
-        found = None if fenced else _heading(line, style)
-        if found is None:
-            lines.append(line)
-            continue
-        if title or "".join(lines).strip():
-            yield Section(key, title, "\n".join(lines).strip())
-        key, title, rest = found
-        lines = [rest] if rest else []
-    if title:
-        yield Section(key, title, "\n".join(lines).strip())
-    elif "".join(lines).strip():
-        yield Section("", "Notes", "\n".join(lines).strip())
-
-
-def _heading(line: str, style: Style) -> tuple[str, str, str] | None:
-    """Key, title and what follows on the line, where a section of the style begins."""
-    match = _HEADING.match(line)
-    if match:
-        heading = named(match.group("hash") or match.group("bold") or match.group("plain"), style)
-        return (heading.key, heading.title, "") if heading else None
-    inline = _INLINE.match(line)
-    heading = named(inline.group("title"), style) if inline else None
-    return (heading.key, heading.title, inline.group("text")) if heading and inline else None
-
-
-def named(title: str, style: Style) -> Heading | None:
-    """The section a title means: by its name, another name, or all its words."""
-    bare = _bare(title)
-    for heading in style.headings:
-        if bare in (_bare(heading.title), *map(_bare, heading.aliases)):
-            return heading
-    words = set(bare.split())
-    for heading in style.headings:
-        wanted = set(_bare(heading.title).split()) - {"and"}
-        if len(wanted) > 1 and wanted <= words:
-            return heading
-    return None
-
-
-def _bare(title: str) -> str:
-    title = _NUMBER.sub("", title.strip().strip("*:#_ ")).strip("*:#_ ")
-    return re.sub(r"[^a-z' ]+", " ", re.sub(r"\([^)]*\)", "", title.casefold()).replace("&", "and")).strip()
+def _closed(opened: Opened | None, lines: Sequence[str]) -> Iterator[Section]:
+    text = "\n".join(lines).strip()
+    if opened:
+        yield Section(opened.heading.key, opened.heading.title, text)
+    elif text and ("\n" in text or not (text.endswith(":") or text.startswith("#"))):  # else a greeting, or a title
+        yield Section(OTHER.key, OTHER.title, text)
 
 
 def _from_json(text: str, style: Style) -> list[Section]:
@@ -213,40 +176,45 @@ def _from_json(text: str, style: Style) -> list[Section]:
         return []
     try:
         value = json.loads(text)
+        inner = value.get("summary") if isinstance(value.get("summary"), dict) else value
+        return [section._replace(text=section.text.strip()) for section in _members(inner, style)]
     except (ValueError, RecursionError):
         return []
-    inner = value.get("summary") if isinstance(value.get("summary"), dict) else value
-    found = [(named(str(name).replace("_", " "), style), item) for name, item in inner.items()]
-    return [Section(heading.key, heading.title, _as_text(item)) for heading, item in found if heading]
 
 
-def _as_text(item: Any) -> str:
+def _members(value: Mapping[str, Any], style: Style) -> Iterator[Section]:
+    """Members by the names of sections; those inside a section that are sections too, by themselves."""
+    for name, item in value.items():
+        heading = named(name, style)
+        inner = [named(key, style) for key in item] if isinstance(item, dict) else []
+        if inner and all(inner):
+            yield from _members(item, style)
+        elif heading:
+            yield Section(heading.key, heading.title, _as_text(item, heading))
+        else:
+            yield Section(OTHER.key, OTHER.title, f"{name}: {_as_text(item, OTHER)}")
+
+
+def _as_text(item: Any, heading: Heading = OTHER) -> str:
     if isinstance(item, list):
-        return "\n".join(f"- {_as_text(entry)}" for entry in item)
+        marks = (f"{number}." if heading.form == "steps" else "-" for number in range(1, len(item) + 1))
+        return "\n".join(
+            f"{mark} {_as_text(entry)}".replace("\n", "\n  ") for mark, entry in zip(marks, item, strict=True)
+        )
     if isinstance(item, dict):
-        return "; ".join(f"{name}: {_as_text(entry)}" for name, entry in item.items())
+        return "\n".join(f"{name}: {_as_text(entry)}" for name, entry in item.items())
     return "" if item is None else str(item).strip()
 
 
 def _joined(sections: Sequence[Section]) -> list[Section]:
     """Sections a model wrote twice become one."""
-    found: dict[tuple[str, str], Section] = {}
+    found: dict[str, Section] = {}
     for section in sections:
-        place = (section.key, "" if section.key else section.title)
-        before = found.get(place)
-        found[place] = section if before is None else section._replace(text=f"{before.text}\n{section.text}")
+        before = found.get(section.key)
+        found[section.key] = section._replace(text=f"{before.text}\n{section.text}") if before else section
     return list(found.values())
 
 
 def _ordered(sections: Sequence[Section], style: Style) -> tuple[Section, ...]:
-    order = {heading.key: number for number, heading in enumerate(style.headings)}
-    return tuple(sorted(sections, key=lambda section: order.get(section.key, len(order))))
-
-
-def _title(style: Style, key: str) -> str:
-    heading = style.heading(key)
-    return heading.title if heading else key.capitalize()
-
-
-def _marks(key: str) -> str:
-    return "###" if key in ("done", "active", "blocked") else "##"
+    order = {heading.key: number for number, heading in enumerate((*style.headings, OTHER))}
+    return tuple(sorted(sections, key=lambda section: order[section.key]))

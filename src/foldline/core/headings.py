@@ -1,0 +1,74 @@
+"""Which section of a style a line opens, by whatever name, number or mark a model gives the heading.
+
+    line, style ── opens ──> Opened (heading, what follows on the line) or None
+
+Marked headings (`## Goal`, `**Goal**`) are always looked for; bare labels (`Goal: …`) only where a text has no others,
+for the same words also begin ordinary lines.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from foldline.core.styles import Heading, Style, plain
+
+LONGEST = 120
+"""Characters of a heading: what is longer is prose."""
+SPARE_WORDS = 2
+"""Words a heading may have beside those of the section it means."""
+
+_MARKED = re.compile(r" {0,3}#{1,6}[ \t]+(?P<title>\S.*)", re.S)
+_BOLD = re.compile(r" {0,3}(?:\d{1,2}[.)][ \t]+)?\*\*(?P<title>[^*]{1,120})\*\*:?[ \t\r]*$")
+_LABEL = re.compile(
+    r" {0,3}(?:\d{1,2}[.)][ \t]+)?(?:\*\*)?(?P<title>[A-Z][A-Za-z&' ]{2,60})(?:\*\*)?:(?:\*\*)?(?P<text>.*)", re.S
+)
+
+
+class Opened(NamedTuple):
+    """The section a line opens, and the text that follows the heading on it."""
+
+    heading: Heading
+    text: str = ""
+
+
+def opens(line: str, style: Style, *, loose: bool = False) -> Opened | None:
+    """The section that begins here, if one does. `loose`: a bare label will do."""
+    marked = _MARKED.match(line)
+    if marked:
+        return _marked(marked["title"], style)
+    bold = _BOLD.match(line)
+    if bold:
+        return _opened(named(bold["title"], style))
+    label = _LABEL.match(line) if loose else None
+    return _opened(named(label["title"], style), label["text"]) if label else None
+
+
+def _marked(title: str, style: Style) -> Opened | None:
+    heading = named(title, style)
+    if heading:
+        return Opened(heading)
+    name, colon, text = title.partition(":")
+    return _opened(_by_name(name, style), text) if colon else None
+
+
+def _opened(heading: Heading | None, text: str = "") -> Opened | None:
+    return Opened(heading, text.strip()) if heading else None
+
+
+def named(title: str, style: Style) -> Heading | None:
+    """The section a title means: by its name, another name, or all its words and few others."""
+    return _by_name(title, style) or (_by_words(title, style) if len(title) <= LONGEST else None)
+
+
+def _by_name(title: str, style: Style) -> Heading | None:
+    return style.names.get(plain(title)) if len(title) <= LONGEST else None
+
+
+def _by_words(title: str, style: Style) -> Heading | None:
+    words = set(plain(title).split()) - {"and"}
+    for heading in style.headings:
+        wanted = set(plain(heading.title).split()) - {"and"}
+        if len(wanted) > 1 and wanted <= words and len(words) <= len(wanted) + SPARE_WORDS:
+            return heading
+    return None

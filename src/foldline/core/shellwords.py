@@ -1,0 +1,123 @@
+"""Shell commands taken apart: words, simple commands, and chains of them. What they do is not known here.
+
+    text ── chains ──> Chain (simple commands, and what joins each to the next)
+
+Quotes, escapes, comments, redirections, heredocs and joints are understood. A loop, a condition, a subshell or a
+substitution makes a text Unclear: which of its commands ran cannot be told. One pass, whatever the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+LONGEST = 4_000
+"""Characters of a command that are looked at, heredocs aside; longer ones are scripts."""
+_TOKEN = re.compile(
+    r"(?P<space>(?:[ \t\r\f\v]|\\\n)+)"
+    r"|(?P<comment>(?<![^\s;&|])#[^\n]*)"
+    r"|(?P<arrow>\d?(?:&>>?|>>|>\||>&|>|<&|<<<|<))"
+    r"|(?P<joint>&&|\|\||\|&|[;&|\n])"
+    r"|(?P<single>'[^']*')"
+    r"|(?P<double>\"(?:[^\"\\]|\\.)*\")"
+    r"|(?P<escape>\\.)"
+    r"|(?P<bare>[^\s'\"\\;&|<>]+)",
+    re.S | re.A,
+)
+_HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)([A-Za-z_]\w*)\1")
+_NESTED = {"bare": re.compile(r"[()`]"), "double": re.compile(r"\$\(|`")}
+"""Signs that a command stands inside the command."""
+_MANY = frozenset("$*?[]{}~")
+"""Outside quotes, these may make a word stand for others."""
+_SCRIPT = re.compile(
+    r"(?:if|then|else|elif|fi|for|while|until|do|done|case|esac|function|select|exit|exec|eval|[{}!]|\[\[)\Z"
+)
+"""A command that begins with one of these is part of a script."""
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+
+
+class Unclear(Exception):
+    """The text is not one that can be taken apart."""
+
+
+class Word(NamedTuple):
+    """`kind` is word, arrow or joint. One that is not `sure` may stand for other words."""
+
+    kind: str
+    text: str
+    sure: bool = True
+
+
+class Chain(NamedTuple):
+    """Simple commands up to a `;` or line end. `joints[n]` is what follows `commands[n]`."""
+
+    commands: list[list[Word]]
+    joints: list[str]
+
+
+def chains(text: str) -> Iterator[Chain]:
+    """The simple commands of a text, without the variables set before them. Raises Unclear."""
+    chain, command = Chain([], []), list[Word]()
+    for word in (*_words(_without_heredocs(text)), Word("joint", ";")):
+        if word.kind != "joint":
+            if command or not _ASSIGNMENT.match(word.text):
+                command.append(word)
+            continue
+        if command:
+            if _SCRIPT.match(command[0].text):
+                raise Unclear
+            chain.commands.append(command)
+            chain.joints.append(word.text)
+            command = []
+        if word.text in (";", "\n") and chain.commands:
+            yield chain
+            chain = Chain([], [])
+
+
+def _without_heredocs(text: str) -> str:
+    kept: list[str] = []
+    ends: list[str] = []
+    for line in text.split("\n"):
+        if ends:
+            if line.strip() == ends[0]:
+                del ends[0]
+        else:
+            ends = [match.group(2) for match in _HEREDOC.finditer(line)]
+            kept.append(_HEREDOC.sub("", line))
+    if ends or sum(map(len, kept)) > LONGEST:
+        raise Unclear
+    return "\n".join(kept)
+
+
+def _words(text: str) -> Iterator[Word]:
+    """The words, arrows and joints. What stands side by side without white space is one word."""
+    word: Word | None = None
+    at = 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None:
+            raise Unclear  # a quote that is never closed
+        at, kind = match.end(), match.lastgroup or ""
+        if kind in ("single", "double", "escape", "bare"):
+            piece = _piece(kind, match.group())
+            word = Word("word", word.text + piece.text, word.sure and piece.sure) if word else piece
+            continue
+        if word:
+            yield word
+            word = None
+        if kind in ("arrow", "joint"):
+            yield Word(kind, match.group())
+    if word:
+        yield word
+
+
+def _piece(kind: str, token: str) -> Word:
+    """Part of a word, without its quotes."""
+    if kind in _NESTED and _NESTED[kind].search(token):
+        raise Unclear
+    if kind == "single":
+        return Word("word", token[1:-1])
+    if kind == "double":
+        return Word("word", re.sub(r"\\([\"\\$`\n])", r"\1", token[1:-1]), "$" not in token)
+    return Word("word", token[1:]) if kind == "escape" else Word("word", token, not _MANY & set(token))
