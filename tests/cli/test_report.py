@@ -68,14 +68,14 @@ def total(shares) -> int:
     return sum(share.tokens for share in shares)
 
 
-@settings(deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(conversations, ratios)
 def test_every_token_is_someones(conversation, ratio):
     found = inspect(conversation, meter(ratio))
     assert abs(total(found.by_origin) - found.tokens) <= len(found.by_origin)
 
 
-@settings(deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(conversations, ratios)
 def test_the_quarters_are_the_messages(conversation, ratio):
     found = inspect(conversation, meter(ratio))
@@ -85,7 +85,7 @@ def test_the_quarters_are_the_messages(conversation, ratio):
     assert abs(total(found.by_age) - whole) <= len(QUARTERS)
 
 
-@settings(deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(conversations, ratios)
 def test_sizes_and_tools_count_every_result_once(conversation, ratio):
     found = inspect(conversation, meter(ratio))
@@ -97,7 +97,7 @@ def test_sizes_and_tools_count_every_result_once(conversation, ratio):
     assert sum(share.count for share in found.by_tool) == calls
 
 
-@settings(deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(conversations, ratios)
 def test_no_tier_frees_more_than_there_is(conversation, ratio):
     found = inspect(conversation, meter(ratio))
@@ -106,7 +106,7 @@ def test_no_tier_frees_more_than_there_is(conversation, ratio):
         assert tier.freed <= found.tokens + len(conversation)
 
 
-@settings(deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(conversations)
 def test_looking_changes_nothing_and_twice_is_the_same(conversation):
     assert inspect(conversation, meter()) == inspect(conversation, meter())

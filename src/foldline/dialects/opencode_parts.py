@@ -66,21 +66,21 @@ def rebuild(turn: Mapping[str, Any], messages: Sequence[Message]) -> Mapping[str
     """The turn with these messages in it, its other parts where they were."""
     results = {result.call_id: result for message in messages for result in message.results}
     said = [part for message in messages for part in message.parts if not isinstance(part, ToolResult)]
-    put: list[tuple[int, Any]] = []
+    put: list[tuple[int, int, Any]] = []
     homes: dict[int, Part] = {}
     at = -1
     for part in said:
         home = _home(turn["parts"], part, homes)
         if home is None:
-            put.append((at, new_part(part, turn["info"], results)))
+            put.append((at, 1, new_part(part, turn["info"], results)))
         else:
             at, homes[home] = home, part
     for place, part in enumerate(turn["parts"]):
-        if read_part(part) is None:
-            put.append((place, part))
-        elif place in homes:
-            put.append((place, _write(part, homes[place], results)))
-    return {**turn, "parts": [part for _, part in sorted(put, key=lambda pair: pair[0])]}
+        if place in homes:
+            put.append((place, 0, _write(part, homes[place], results)))
+        elif read_part(part) is None or part["type"] == "compaction":  # without its mark, what it replaced comes back
+            put.append((place, 0, part))
+    return {**turn, "parts": [part for *_, part in sorted(put, key=lambda placed: placed[:2])]}
 
 
 def new_part(part: Part, info: Mapping[str, Any], results: Mapping[str, ToolResult]) -> Mapping[str, Any]:
