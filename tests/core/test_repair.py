@@ -222,7 +222,7 @@ def test_what_a_tool_said_stays_the_tools_word(messages, grammar):
     for message in repair(messages, grammar).messages:
         quoted = [part for part in message.parts if isinstance(part, Text) and "said by" in part.text]
         assert not quoted or message.origin is Origin.TOOL
-        assert all(part.text.startswith("[a tool's answer") for part in quoted)
+        assert all(part.text.startswith("[a tool's ") for part in quoted)
 
 
 @given(any_list, grammars)

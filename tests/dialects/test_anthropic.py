@@ -106,6 +106,7 @@ def test_blocks_become_parts():
         ToolCall("t1", "read", '{"path":"a.py"}', {"caller": None}),
         Opaque("server_tool_use", content[4]),
     )
+    assert_object_survives(DIALECT, {"role": "assistant", "content": content})
 
 
 def test_results_are_the_tools_word():

@@ -97,7 +97,9 @@ def test_a_fork_keeps_the_instructions_of_its_own_session(rollout):
 
 def test_the_window_the_agent_counted_with_is_told(rollout):
     info = {"last_token_usage": {"total_tokens": 70}, "model_context_window": 1000}
-    rollout.user("hello").row("event_msg", type="token_count", info=info).row("event_msg", type="token_count", info=None)
+    rollout.user("hello").row("event_msg", type="token_count", info=info).row(
+        "event_msg", type="token_count", info=None
+    )
     notices = rollout.read().notices
     assert [n.code for n in notices] == ["window"]
     assert "1000" in notices[0].text
@@ -177,7 +179,11 @@ def test_messages_built_from_their_parts_are_the_same_rows(rollout):
 
 def test_a_changed_item_changes_its_row_alone(rollout):
     conversation = compacted(rollout).read()
-    messages = [*conversation.messages[:2], conversation.messages[2].with_parts([Text("other")]), conversation.messages[3]]
+    messages = [
+        *conversation.messages[:2],
+        conversation.messages[2].with_parts([Text("other")]),
+        conversation.messages[3],
+    ]
     before, after = rollout.data().splitlines(), CODEX.write(conversation.with_messages(messages)).splitlines()
     assert [n for n, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]] == [4]
 

@@ -1,5 +1,7 @@
 """Errors that tools reported, and what cured them.
 
+    messages, pairing ── troubles ──> Trouble (the telling line, what was done before it was gone)
+
 A trouble is the telling line of a failed result. It is cured when the same command, or the same tool on the same file,
 succeeds later; the cure names what was changed in between. Lines are quoted as they stand; nothing is concluded.
 """
@@ -7,12 +9,13 @@ succeeds later; the cure names what was changed in between. Lines are quoted as 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from foldline.core.cycles import Pairing
+from foldline.core.deeds import Deed, deeds
 from foldline.core.text import head
-from foldline.core.tools import command_of, file_touches, outcome
+from foldline.core.tools import call_touches, command_of
 from foldline.model import Message, ToolCall, ToolResult
 
 LONGEST_LINE = 300
@@ -21,11 +24,16 @@ SHORTEST_LINE = 14
 """Characters a telling line has at least: "FAIL" and "Exit code 126" say nothing by themselves."""
 MOST = 24
 """Troubles kept, the newest; those without a cure first."""
+MOST_FILES = 4
+"""Files that a cure names, the last ones changed."""
 _TELLING = re.compile(
-    r"^(?:E\s{2,}\S|FAILED\s|ERROR\b|error(?:\[\w+\])?:|\S*(?:Error|Exception|Failure)\b[^\n]{0,20}:|fatal:|panic:|"
-    r"npm ERR!|\s*--- FAIL|FAIL\b|thread '.{1,60}' panicked)",
+    r"^(?:E[ \t]{2,}\S|FAILED[ \t]|ERROR\b|error(?:\[\w{1,20}\])?:|\S{0,200}(?:Error|Exception|Failure)\b[^\n]{0,20}:|"
+    r"fatal:|panic:|npm ERR!|[ \t]{0,40}--- FAIL|FAIL\b|thread '[^'\n]{1,60}' panicked)[^\n]*",
     re.M,
 )
+_TESTS_FAILED = re.compile(r"\b[1-9]\d{0,4} failed\b")
+_TESTS_LOOK = 600
+"""Characters at the end of a command's output in which a test run says how it went."""
 _LOOK = 20_000
 """Characters at either end of a result that are searched."""
 
@@ -40,8 +48,8 @@ class Trouble(NamedTuple):
 
 class _Open(NamedTuple):
     trouble: Trouble
-    what: str
     changes: int
+    """Files that had been changed when it was last seen."""
 
 
 def troubles(messages: Sequence[Message], pairing: Pairing) -> tuple[Trouble, ...]:
@@ -49,52 +57,54 @@ def troubles(messages: Sequence[Message], pairing: Pairing) -> tuple[Trouble, ..
     waiting: dict[str, _Open] = {}
     cured: list[Trouble] = []
     changed: list[str] = []
-    for cycle in pairing.cycles:
-        for place, answer in zip(cycle.calls, cycle.answers, strict=True):
-            if answer is None:
-                continue
-            call = messages[place.message].calls[place.nth]
-            result = messages[answer.message].results[answer.nth]
-            what = _deed(call)
-            if failed(result):
-                trouble = Trouble(telling_line(result), answer.message)
-                waiting[what] = _Open(trouble, what, len(changed))
-            else:
-                if what in waiting:
-                    cured.append(_healed(waiting.pop(what), changed))
-                changed += [touch.path for touch in file_touches(call) if touch.action in ("edited", "written")]
-    open_ones = [item.trouble for item in waiting.values() if item.trouble.text]
-    room = max(MOST - len(open_ones), 0)
-    kept = cured[len(cured) - room :] if room else []
-    return tuple(sorted([*kept, *open_ones[-MOST:]], key=lambda trouble: trouble.message))
+    for deed in deeds(messages, pairing):
+        goal = _goal(deed.call)
+        if deed.result is not None and failed(deed):
+            trouble = Trouble(telling_line(deed.result), deed.answer)
+            waiting.pop(goal, None)
+            waiting[goal] = _Open(trouble, len(changed))
+        elif deed.verdict == "ok":
+            if goal in waiting:
+                cured.append(_healed(waiting.pop(goal), goal, changed))
+            changed += [touch.path for touch in deed.touched if touch.action in ("edited", "written")]
+    return _kept([item.trouble for item in waiting.values()], cured)
 
 
-def failed(result: ToolResult) -> bool:
-    """The tool says so, or a test run in its text does."""
-    if outcome(result) == "failed":
-        return True
-    text = result.text
-    return bool(re.search(r"\b[1-9]\d{0,4} failed\b", text[-600:]))
+def _kept(uncured: Sequence[Trouble], cured: Sequence[Trouble]) -> tuple[Trouble, ...]:
+    most_urgent = [trouble for trouble in (*reversed(uncured), *reversed(cured)) if trouble.text][:MOST]
+    return tuple(sorted(most_urgent, key=lambda trouble: trouble.message))
+
+
+def failed(deed: Deed) -> bool:
+    """The tool says so, or a test run in what a command printed."""
+    if deed.verdict != "ok" or deed.result is None or not command_of(deed.call):
+        return deed.verdict == "failed"
+    return _TESTS_FAILED.search(deed.result.text[-_TESTS_LOOK:]) is not None
 
 
 def telling_line(result: ToolResult) -> str:
-    """The line that says what went wrong: the last telling one, else the first that is not empty."""
+    """The line that says what went wrong: the last telling one, else the first that is long enough, else all."""
     text = result.text
     searched = text if len(text) <= 2 * _LOOK else text[:_LOOK] + "\n" + text[-_LOOK:]
-    found = [searched[match.start() :].split("\n", 1)[0] for match in _TELLING.finditer(searched)]
-    candidates = [*reversed(found), *searched.splitlines()]
-    line = next((line for line in candidates if len(line.strip()) > SHORTEST_LINE), "")
-    return head((line or searched).strip(), LONGEST_LINE)
+    line = next((line for line in _candidates(searched) if len(line.strip()) > SHORTEST_LINE), searched)
+    return head(line.strip(), LONGEST_LINE)
 
 
-def _deed(call: ToolCall) -> str:
-    """What would have to succeed for the error to be gone."""
+def _candidates(text: str) -> Iterator[str]:
+    yield from reversed(_TELLING.findall(text))
+    yield from text.splitlines()
+
+
+def _goal(call: ToolCall) -> str:
+    """What would have to succeed for an error to be gone: the command, the tool on its files, the very call."""
     command = command_of(call)
-    paths = [touch.path for touch in file_touches(call)]
-    return f"`{command.strip()}`" if command else f"{call.name} {' '.join(paths)}".strip()
+    if command:
+        return f"`{command.strip()}`"
+    paths = " ".join(touch.path for touch in call_touches(call))
+    return f"{call.name} {paths or call.arguments}"
 
 
-def _healed(item: _Open, changed: Sequence[str]) -> Trouble:
-    files = list(dict.fromkeys(changed[item.changes :]))[-4:]
+def _healed(item: _Open, goal: str, changed: Sequence[str]) -> Trouble:
+    files = list(dict.fromkeys(changed[item.changes :]))[-MOST_FILES:]
     how = f"after changes to {', '.join(files)}" if files else "on a later try"
-    return item.trouble._replace(cure=f"{head(item.what, 120)} succeeded {how}")
+    return item.trouble._replace(cure=f"{head(goal, 120)} succeeded {how}")

@@ -58,17 +58,15 @@ def _opened(heading: Heading | None, text: str = "") -> Opened | None:
 
 def named(title: str, style: Style) -> Heading | None:
     """The section a title means: by its name, another name, or all its words and few others."""
-    return _by_name(title, style) or (_by_words(title, style) if len(title) <= LONGEST else None)
+    found = _by_name(title, style)
+    if found or len(title) > LONGEST:
+        return found
+    words = set(plain(title).split()) - {"and"}
+    for wanted, heading in style.words:
+        if wanted <= words and len(words) <= len(wanted) + SPARE_WORDS:
+            return heading
+    return None
 
 
 def _by_name(title: str, style: Style) -> Heading | None:
     return style.names.get(plain(title)) if len(title) <= LONGEST else None
-
-
-def _by_words(title: str, style: Style) -> Heading | None:
-    words = set(plain(title).split()) - {"and"}
-    for heading in style.headings:
-        wanted = set(plain(heading.title).split()) - {"and"}
-        if len(wanted) > 1 and wanted <= words and len(words) <= len(wanted) + SPARE_WORDS:
-            return heading
-    return None

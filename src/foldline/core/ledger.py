@@ -11,16 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from foldline.core.cycles import Pairing
-from foldline.core.shell import Touch, touches
-from foldline.core.tools import command_of, file_touches, outcome
-from foldline.model import Message, ToolCall, ToolResult
+from foldline.core.deeds import Verdict, deeds
+from foldline.core.shell import Touch
+from foldline.core.text import head
+from foldline.core.tools import command_of
+from foldline.model import Message
 
-Verdict: TypeAlias = Literal["ok", "failed", "unknown"]
 MOST_COMMANDS = 40
 """Commands kept, the newest: older ones are in the archive."""
+LONGEST_COMMAND = 1_000
+"""Characters of a command that are kept: longer ones are scripts, and told by how they begin."""
 
 
 class Command(NamedTuple):
@@ -32,10 +35,13 @@ class Command(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """`files` maps each path to what was done to it, in the order of the first touch; `moved` holds (from, to)."""
+    """`files` maps each path to what was done to it, in the order of the first touch; `moves` are all (from, to).
+
+    A path that bears "deleted" is gone; whatever was done to it before is still told.
+    """
 
     files: tuple[tuple[str, frozenset[str]], ...] = ()
-    moved: tuple[tuple[str, str], ...] = ()
+    moves: tuple[tuple[str, str], ...] = ()
     commands: tuple[Command, ...] = ()
 
     @property
@@ -52,21 +58,28 @@ class Ledger:
     def deleted(self) -> tuple[str, ...]:
         return self._with({"deleted"}, without=set())
 
+    @property
+    def moved(self) -> tuple[tuple[str, str], ...]:
+        """Each file that was moved, from its first place to its last; one that came back did not move."""
+        last: dict[str, str] = {}  # where it is now → where it was first
+        for old, new in self.moves:
+            last[new] = last.pop(old, old)
+        return tuple((first, now) for now, first in last.items() if first != now)
+
     def _with(self, wanted: set[str], without: set[str]) -> tuple[str, ...]:
         return tuple(path for path, done in self.files if done & wanted and not done & without)
 
     def then(self, later: Ledger) -> Ledger:
         """This ledger, and what came after it."""
-        return Ledger(
-            _merged(dict(self.files), later.files),
-            tuple(dict.fromkeys(self.moved + later.moved)),
-            _newest(self.commands + later.commands),
-        )
+        files = dict(self.files)
+        for path, done in later.files:
+            files[path] = files.get(path, frozenset()) - {"deleted"} | done
+        return Ledger(tuple(files.items()), self.moves + later.moves, _newest(self.commands + later.commands))
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "files": [[path, sorted(done)] for path, done in self.files],
-            "moved": [list(move) for move in self.moved],
+            "moves": [list(move) for move in self.moves],
             "commands": [list(command) for command in self.commands],
         }
 
@@ -74,7 +87,7 @@ class Ledger:
     def from_dict(cls, saved: Mapping[str, Any]) -> Ledger:
         return cls(
             tuple((path, frozenset(done)) for path, done in saved.get("files", ())),
-            tuple((old, new) for old, new in saved.get("moved", ())),
+            tuple((old, new) for old, new in saved.get("moves", ())),
             tuple(Command(text, verdict) for text, verdict in saved.get("commands", ())),
         )
 
@@ -82,55 +95,35 @@ class Ledger:
 def ledger_of(messages: Sequence[Message], pairing: Pairing) -> Ledger:
     """What the calls of these messages did, as their results show."""
     files: dict[str, frozenset[str]] = {}
-    moved: list[tuple[str, str]] = []
+    moves: list[tuple[str, str]] = []
     commands: list[Command] = []
-    for call, result in answered(messages, pairing):
-        verdict = outcome(result)
-        command = command_of(call)
+    for deed in deeds(messages, pairing):
+        command = command_of(deed.call)
         if command:
-            commands.append(Command(command, verdict))
-        for touch in _touched(call, command, verdict):
-            _enter(files, moved, touch)
-    return Ledger(tuple(files.items()), tuple(dict.fromkeys(moved)), _newest(commands))
+            commands.append(Command(head(command.strip(), LONGEST_COMMAND), deed.verdict))
+        for touch in deed.touched:
+            _enter(files, moves, touch)
+    return Ledger(tuple(files.items()), tuple(moves), _newest(commands))
 
 
-def answered(messages: Sequence[Message], pairing: Pairing) -> Iterable[tuple[ToolCall, ToolResult | None]]:
-    """Every call with its result, or None, in order."""
-    for cycle in pairing.cycles:
-        for place, answer in zip(cycle.calls, cycle.answers, strict=True):
-            call = messages[place.message].calls[place.nth]
-            yield call, messages[answer.message].results[answer.nth] if answer else None
-
-
-def _touched(call: ToolCall, command: str, verdict: Verdict) -> Iterable[Touch]:
-    if verdict == "failed":
-        return ()
-    return touches(command) if command else file_touches(call)
-
-
-def _enter(files: dict[str, frozenset[str]], moved: list[tuple[str, str]], touch: Touch) -> None:
-    done = files.get(touch.path, frozenset())
+def _enter(files: dict[str, frozenset[str]], moves: list[tuple[str, str]], touch: Touch) -> None:
+    """A path that is touched is there again, unless it was just deleted or moved away."""
     if touch.action == "moved":
-        moved.append((touch.path, touch.to))
-        files[touch.path] = done | {"deleted"}
-        files[touch.to] = files.get(touch.to, frozenset()) - {"deleted"} | {"written"}
-    elif touch.action == "deleted":
-        files[touch.path] = done | {"deleted"}
+        moves.append((touch.path, touch.to))
+        _do(files, touch.path, "deleted")
+        _do(files, touch.to, "written")
     else:
-        files[touch.path] = (done - {"deleted"} if touch.action == "written" else done) | {touch.action}
+        _do(files, touch.path, touch.action)
 
 
-def _merged(
-    files: dict[str, frozenset[str]], later: Iterable[tuple[str, frozenset[str]]]
-) -> tuple[tuple[str, frozenset[str]], ...]:
-    for path, done in later:
-        before = files.get(path, frozenset())
-        files[path] = (before - {"deleted"} if "written" in done else before) | done
-    return tuple(files.items())
+def _do(files: dict[str, frozenset[str]], path: str, action: str) -> None:
+    files[path] = files.get(path, frozenset()) - {"deleted"} | {action}
 
 
-def _newest(commands: Sequence[Command]) -> tuple[Command, ...]:
+def _newest(commands: Iterable[Command]) -> tuple[Command, ...]:
     """The newest commands, each only where it ran last."""
-    last = {command.text: command for command in commands}
-    order = dict.fromkeys(command.text for command in reversed(commands))
-    return tuple(last[text] for text in list(order)[:MOST_COMMANDS][::-1])
+    last: dict[str, Command] = {}
+    for command in commands:
+        last.pop(command.text, None)
+        last[command.text] = command
+    return tuple(last.values())[-MOST_COMMANDS:]

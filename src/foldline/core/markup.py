@@ -1,7 +1,7 @@
 """Markdown as far as summaries need it: code fences, list items, and lines guarded from being misread.
 
-A line that would be read as something it is not gets one backslash before it, and loses one when it is read: so any text
-can stand inside a section. Knows no headings; whoever calls says which lines are special.
+A line that would be read as something it is not gets a backslash before it, and loses one when it is read: so any
+text can stand inside a section. Knows no headings; whoever calls says which lines are special.
 """
 
 from __future__ import annotations

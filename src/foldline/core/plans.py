@@ -2,65 +2,95 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from foldline.core.cycles import Pairing
+from foldline.core.deeds import Deed, deeds
 from foldline.core.tools import bare_name
-from foldline.model import Message, ToolCall
+from foldline.model import Message
 
-_LISTS = {"todowrite": "todos", "todo_write": "todos", "update_plan": "plan", "write_todos": "todos", "todo": "todos"}
-"""Tools that send the whole list each time, and the argument that holds it."""
-_TEXTS = ("content", "step", "description", "title", "subject", "text")
-_STATUS = {"in_progress": "in progress", "done": "completed", "complete": "completed", "cancelled": "completed"}
+_LISTS = {
+    "todowrite": "todos",
+    "writetodos": "todos",
+    "todo": "todos",
+    "updateplan": "plan",
+    "managetodolist": "todoList",
+    "tasktracker": "task_list",
+}
+"""Tools that send the whole list each time, and the argument that holds it. The names are bare ones."""
+_TEXTS = ("content", "step", "title", "subject", "description", "text")
+_STATUS = {
+    "": "pending",
+    "todo": "pending",
+    "not started": "pending",
+    "done": "completed",
+    "complete": "completed",
+    "canceled": "cancelled",
+    "deleted": "cancelled",
+}
+_NUMBER = re.compile(r"#(\d{1,9})\b")
+_LOOK = 100
+"""Characters of an answer in which the number of a new task stands."""
 
 
 class Task(NamedTuple):
-    """One task. `status` is pending, in progress, completed or blocked; `message` the index of the call's message."""
+    """One task. `status` is pending, in progress, completed, cancelled, or the agent's own word.
+
+    `message` is the index of the message that words it. `key` is its number where the agent changes tasks one by one;
+    a task that was named before these messages has its new status here, and no text.
+    """
 
     text: str
     status: str
     message: int
+    key: str = ""
 
 
 def latest_tasks(messages: Sequence[Message], pairing: Pairing) -> tuple[Task, ...]:
     """The tasks as they stood last: the newest whole list, or single tasks as created and updated."""
     single: dict[str, Task] = {}
     latest: tuple[Task, ...] = ()
-    for index, call in _calls(messages, pairing):
-        name = bare_name(call.name)
+    for deed in deeds(messages, pairing):
+        name = bare_name(deed.call.name)
+        if deed.verdict == "failed" or (name not in _LISTS and name not in ("taskcreate", "taskupdate")):
+            continue
+        arguments = deed.call.parsed()
         if name in _LISTS:
-            latest = tuple(_listed(call.parsed().get(_LISTS[name]), index)) or latest
+            listed = arguments.get(_LISTS[name])
+            latest = tuple(_listed(listed, deed.at)) if isinstance(listed, list) else latest
         elif name == "taskcreate":
-            task = _task(call.parsed(), index)
-            if task:
-                single[str(len(single) + 1)] = task
-        elif name == "taskupdate":
-            _update(single, call.parsed(), index)
+            key = _number(deed) or str(len(single) + 1)
+            single[key] = _task(arguments, deed.at)._replace(key=key)
+        else:
+            _update(single, arguments, deed.at)
     return (*latest, *single.values())
 
 
-def _calls(messages: Sequence[Message], pairing: Pairing) -> Iterator[tuple[int, ToolCall]]:
-    for cycle in pairing.cycles:
-        for place in cycle.calls:
-            yield place.message, messages[place.message].calls[place.nth]
+def _number(deed: Deed) -> str:
+    """The number that the tool gave to a new task."""
+    found = _NUMBER.search(deed.result.text[:_LOOK]) if deed.result else None
+    return found.group(1) if found else ""
 
 
-def _listed(value: Any, index: int) -> Iterator[Task]:
-    for item in value if isinstance(value, list) else ():
-        task = _task(item, index) if isinstance(item, Mapping) else None
-        if task:
-            yield task
+def _listed(items: Sequence[Any], at: int) -> Iterator[Task]:
+    tasks = (_task(item, at) for item in items if isinstance(item, Mapping))
+    yield from (task for task in tasks if task.text)
 
 
-def _task(item: Mapping[str, Any], index: int) -> Task | None:
+def _task(item: Mapping[str, Any], at: int) -> Task:
     text = next((item[name] for name in _TEXTS if isinstance(item.get(name), str) and item[name].strip()), "")
-    status = str(item.get("status") or "pending")
-    return Task(text.strip(), _STATUS.get(status, status), index) if text else None
+    return Task(text.strip(), _status(item.get("status")), at)
 
 
-def _update(tasks: dict[str, Task], arguments: Mapping[str, Any], index: int) -> None:
-    name = str(arguments.get("taskId") or arguments.get("id") or "")
-    status = arguments.get("status")
-    if name in tasks and isinstance(status, str):
-        tasks[name] = Task(tasks[name].text, _STATUS.get(status, status), index)
+def _status(given: Any) -> str:
+    status = str(given or "").lower().replace("_", " ").replace("-", " ")
+    return _STATUS.get(status, status)
+
+
+def _update(tasks: dict[str, Task], arguments: Mapping[str, Any], at: int) -> None:
+    key = str(arguments.get("taskId") or arguments.get("id") or "")
+    if key and arguments.get("status"):
+        known = tasks.get(key, Task("", "", at, key))
+        tasks[key] = known._replace(status=_status(arguments["status"]))

@@ -57,6 +57,12 @@ class Style:
                 found.setdefault(plain(name), heading)
         return found
 
+    @cached_property
+    def words(self) -> tuple[tuple[frozenset[str], Heading], ...]:
+        """The words of each title that has several, and its section."""
+        several = ((frozenset(plain(heading.title).split()) - {"and"}, heading) for heading in self.headings)
+        return tuple((words, heading) for words, heading in several if len(words) > 1)
+
 
 OTHER = Heading("", "Other Notes", (), "prose")
 """What a reply says outside all sections of its style."""

@@ -122,7 +122,7 @@ def render(summary: Summary) -> str:
     """The summary as Markdown, such that parsing gives it back. Done, In Progress and Blocked stand under Progress."""
     style = STYLES[summary.style]
     present = {section.key for section in summary.sections}
-    added = {key: "(none)" for key in style.always - present}
+    added = dict.fromkeys(style.always - present, "(none)")
     added |= {style.heading(key).under: "" for key in present if style.heading(key).under not in (*present, "")}
     sections = [*summary.sections, *(Section(key, style.heading(key).title, text) for key, text in added.items())]
     return "\n\n".join(_rendered(section, style) for section in _ordered(sections, style))

@@ -1,43 +1,41 @@
-"""What real agents call their tools, and how their results tell success from failure.
+"""What real agents call their tools, and what those do to files.
 
-    messages, pairing ── deeds ──> Deed (a call, its result, how it ended)
+    ToolCall ── call_touches ──> Touch, Touch, …    as far as it succeeds, which is the matter of deeds.py
 
 Names and arguments as Claude Code, Codex, pi, opencode, Gemini CLI, Cline, Roo, Cursor, Copilot, Windsurf, OpenHands,
 SWE-agent, Goose and the MCP file server use them. An unknown tool is no file tool; nothing is guessed from its
-arguments. An agent without tool calls, which writes one command into its text, is read where its shell answers.
+arguments.
 """
 
 from __future__ import annotations
 
-import json
+import posixpath
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from foldline.core.cycles import Pairing
 from foldline.core.shell import Touch, touches
-from foldline.model import Message, Origin, ToolCall, ToolResult
+from foldline.model import ToolCall
 
-Verdict: TypeAlias = Literal["ok", "failed", "unknown"]
-
+_READ = (
+    "read readfile view viewfile viewimage open openfile readtextfile readmediafile notebookread readmanyfiles "
+    "readmultiplefiles"
+)
+_WRITE = "write writefile writetofile create createfile"
+_EDIT = (
+    "edit multiedit notebookedit editfile editnotebookfile replace replaceinfile replacefilecontent "
+    "replacestringinfile multireplacestringinfile applydiff searchreplace strreplace insert insertcontent "
+    "inserteditintofile"
+)
 _ACTIONS: Mapping[str, str] = {
-    **dict.fromkeys(
-        "read readfile view viewfile viewimage open openfile readtextfile readmediafile notebookread readmanyfiles "
-        "readmultiplefiles".split(),
-        "read",
-    ),
-    **dict.fromkeys("write writefile writetofile create createfile".split(), "written"),
-    **dict.fromkeys(
-        "edit multiedit notebookedit editfile replace replaceinfile replacefilecontent applydiff searchreplace "
-        "strreplace insert insertcontent replacestringinfile multireplacestringinfile inserteditintofile "
-        "editnotebookfile".split(),
-        "edited",
-    ),
-    **dict.fromkeys("delete deletefile removefile".split(), "deleted"),
+    **dict.fromkeys(_READ.split(), "read"),
+    **dict.fromkeys(_WRITE.split(), "written"),
+    **dict.fromkeys(_EDIT.split(), "edited"),
+    **dict.fromkeys(("delete", "deletefile", "removefile"), "deleted"),
 }
-"""What each file tool does to the file it names. Names are bare: see `bare_name`."""
-_EDITORS = frozenset({"strreplaceeditor", "strreplacebasededittool", "texteditor", "fileeditor", "editanthropic"})
+"""What each file tool does to the file it names. The names are bare ones."""
+_EDITORS = frozenset({"strreplaceeditor", "strreplacebasededittool", "texteditor", "fileeditor"})
 _EDITOR_ACTIONS = {
     "view": "read",
     "create": "written",
@@ -50,49 +48,119 @@ _OPERATIONS = {"create_file": "written", "update_file": "edited", "delete_file":
 _PATCHERS = frozenset({"applypatch", "patch"})
 _MOVERS = frozenset({"movefile", "renamefile"})
 _SHELLS = frozenset(
-    "bash shell shellcommand execcommand executebash executecommand runshellcommand runinterminal runterminalcmd "
-    "runcommand localshell localshellcall container.exec terminal cmd execute".split()
+    {
+        *("bash", "shell", "shellcommand", "localshell", "terminal", "cmd", "exec", "execute", "execcommand"),
+        *("executebash", "executecommand", "runcommand", "runshellcommand", "runinterminal", "runterminalcmd"),
+    }
 )
 _PATHS = (
-    "file_path path filePath absolute_path target_file notebook_path filename filepath TargetFile AbsolutePath"
-).split()
+    *("file_path", "path", "filePath", "absolute_path", "target_file", "notebook_path", "filename", "filepath"),
+    *("TargetFile", "AbsolutePath"),
+)
 _LISTS = ("paths", "files", "replacements")
-_COMMANDS = ("command", "cmd", "commands", "script", "CommandLine")
-_FOLDERS = ("workdir", "cwd", "working_directory", "directory", "dir_path", "Cwd")
+_COMMANDS = ("command", "cmd", "script", "CommandLine")
+_FOLDERS = ("workdir", "cwd", "working_directory", "directory", "dir_path", "cd", "Cwd")
+_ELSEWHERE = frozenset({"repo", "owner", "repository", "dryRun", "dry_run"})
+"""Arguments of tools that change a file on a server, or none."""
 _PATCH_LINE = re.compile(r"^\*\*\* (?:(Update|Add|Delete) File: (.+)|Move to: (.+))$", re.M)
-_PATCHING = re.compile(r"\s*(?:cd\s+(?P<folder>[^\s$*;&|]+)\s*&&\s*)?apply_patch\s(?=[^\n]{0,40}\n?\s*\*\*\* Begin Patch)")
-_EXIT = re.compile(
-    r"^(?:process |command |\[?the command )?(?:exit(?:ed)?|completed)?(?: with)?(?: ?exit)?[ _]?(?:code|status)"
-    r"[: ]{1,2}(-?\d{1,5})\b|^<returncode>(-?\d{1,5})</returncode>",
-    re.I | re.M,
-)
-_FAILED = re.compile(
-    r"(?:error:|error (?:executing|calling|running|reading|writing|editing)\b|traceback \(most recent|fatal:"
-    r"|<tool_use_error>|failed to |no such file|file (?:does not|not)|string to replace not found|permission denied"
-    r"|command (?:failed|aborted)|aborted by user|invalid arguments|the user doesn't want to)",
-    re.I,
-)
-_RUNNING = re.compile(r"^Process running with session ID", re.M)
-_LOOK = 400
-"""Characters at either end of a result in which its outcome is sought."""
-_FENCE = re.compile(r"^```(?:bash|sh|mswea_bash_command)?\n(.*?)\n```$", re.M | re.S)
-_SHELL_SAYS = re.compile(r"\s*<returncode>")
+_PATCHING = re.compile(r"\s*(?:cd (?P<folder>[^\s$*;&|]+) && )?apply_patch\s[^\n]{0,40}?\n?\*\*\* Begin Patch")
 
 
-class Deed(NamedTuple):
-    """Something the agent did: in message `at`, the call and its command; in message `answer`, what came of it."""
+def bare_name(name: str) -> str:
+    """The tool's own name: no server's or module's name before it, all in one, in lower case."""
+    own = name.rsplit("__", 1)[-1].rsplit(".", 1)[-1]
+    return own.lower().replace("_", "").replace("-", "")
 
-    at: int
-    call: ToolCall
-    answer: int | None
-    result: ToolResult | None
-    verdict: Verdict
 
-    @property
-    def command(self) -> str:
-        return command_of(self.call)
+def command_of(call: ToolCall) -> str:
+    """The shell command a call runs; "" when it runs none."""
+    if bare_name(call.name) not in _SHELLS:
+        return ""
+    arguments = call.parsed()
+    several = arguments.get("commands")
+    if isinstance(several, list):
+        return "\n".join(line for line in several if isinstance(line, str))
+    return next(filter(None, (_line(arguments.get(name)) for name in _COMMANDS)), "")
 
-    @property
-    def touched(self) -> Iterator[Touch]:
-        """What it did to files: nothing, unless it is known to have succeeded."""
-        return call_touches(self.call) if self.verdict == "ok" else iter(())
+
+def _line(value: Any) -> str:
+    """A command as one line of shell: as it is, the script handed to a shell, or its words."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+        return ""
+    if len(value) > 2 and value[0].rsplit("/", 1)[-1] in ("bash", "sh", "zsh") and value[1] in ("-c", "-lc"):
+        return str(value[2])
+    return shlex.join(value)
+
+
+def call_touches(call: ToolCall) -> Iterator[Touch]:
+    """What a call does to which files, if it succeeds."""
+    name, arguments = bare_name(call.name), call.parsed()
+    if name in _SHELLS:
+        yield from _shell_touches(command_of(call), _first(arguments, *_FOLDERS))
+    elif any(arguments.get(key) for key in _ELSEWHERE):
+        return
+    elif name in _PATCHERS:
+        yield from _patch_call(call, arguments)
+    elif name in _MOVERS:
+        old, new = _first(arguments, "source", "old_path"), _first(arguments, "destination", "new_path")
+        yield from (Touch("moved", old, new),) if old and new else ()
+    else:
+        action = _action(name, arguments)
+        yield from (Touch(action, path) for path in _paths(arguments) if action)
+
+
+def _shell_touches(command: str, folder: str) -> Iterator[Touch]:
+    patching = _PATCHING.match(command)
+    if not patching:
+        yield from touches(command, folder)
+        return
+    folder = posixpath.join(folder, patching["folder"] or "")
+    for action, *paths in patch_touches(command):
+        path, to = (posixpath.join(folder, path) if path else "" for path in paths)
+        yield Touch(action, path, to)
+
+
+def _patch_call(call: ToolCall, arguments: Mapping[str, Any]) -> Iterator[Touch]:
+    """A patch in an envelope, or one operation on one file."""
+    if arguments.get("type") in _OPERATIONS:
+        yield from (Touch(_OPERATIONS[arguments["type"]], path) for path in _paths(arguments))
+    else:
+        yield from patch_touches(_first(arguments, "input", "patch", "patchText") or call.arguments)
+
+
+def patch_touches(patch: str) -> Iterator[Touch]:
+    """The files of an apply_patch envelope."""
+    last = ""
+    for verb, path, to in _PATCH_LINE.findall(patch):
+        if not to:
+            last = path.strip()
+            yield Touch({"Update": "edited", "Add": "written", "Delete": "deleted"}[verb], last)
+        elif last:
+            yield Touch("moved", last, to.strip())
+
+
+def reads(call: ToolCall) -> bool:
+    """It shows a file: what comes back is that file's text."""
+    return _action(bare_name(call.name), call.parsed()) == "read"
+
+
+def _action(name: str, arguments: Mapping[str, Any]) -> str:
+    if name in _EDITORS:
+        return _EDITOR_ACTIONS.get(str(arguments.get("command", "")), "")
+    return _ACTIONS.get(name, "")
+
+
+def _paths(arguments: Mapping[str, Any]) -> Iterator[str]:
+    many = next((arguments[name] for name in _LISTS if isinstance(arguments.get(name), list)), None)
+    named = [_first(arguments, *_PATHS)] if many is None else [_named(item) for item in many]
+    yield from (path for path in dict.fromkeys(named) if path and "*" not in path and "://" not in path)
+
+
+def _named(item: Any) -> str:
+    return item if isinstance(item, str) else _first(item, *_PATHS) if isinstance(item, dict) else ""
+
+
+def _first(arguments: Mapping[str, Any], *names: str) -> str:
+    return next((arguments[name] for name in names if isinstance(arguments.get(name), str) and arguments[name]), "")

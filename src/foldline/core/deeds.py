@@ -1,0 +1,115 @@
+"""What the agent did: each call with its result, and how it ended by what the result says.
+
+    messages, pairing ── deeds ──> Deed, Deed, …
+
+Of agents without tool calls, mini-swe-agent is read: one command in a fence, answered by a return code. Where a shell
+in the text does not tell how a command ended, nothing is said. What tools are called is in tools.py.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+from foldline.core.cycles import Pairing
+from foldline.core.shell import Touch
+from foldline.core.tools import call_touches, reads
+from foldline.model import Message, Origin, Text, ToolCall, ToolResult
+
+Verdict: TypeAlias = Literal["ok", "failed", "unknown"]
+
+_EXIT = re.compile(
+    r"^(?:(?:process |command )?exit(?:ed)?(?: with)?(?: exit)? (?:code|status)[: ]{1,2}"
+    r"|\[?the command completed with exit code |<returncode>)(-?\d{1,5})(?:</returncode>|[.\])]*[ \t]*$)",
+    re.I | re.M,
+)
+_FAILED = re.compile(
+    r"\s*(?:error:|error (?:executing|calling|running|reading|writing|editing)\b|traceback \(most recent|fatal:"
+    r"|<tool_use_error>|failed to |no such file|file (?:does not|not)|string to replace not found|permission denied"
+    r"|command (?:failed|aborted)|aborted by user|invalid arguments|the user doesn't want to)",
+    re.I,
+)
+_RUNNING = re.compile(r"^(?:Process running with session ID|Command running in background)", re.M)
+_LOOK = 400
+"""Characters at either end of a result in which its outcome is sought."""
+_FENCE = re.compile(r"^```(?:bash|mswea_bash_command)[ \t]*\n(.*?)\n```", re.M | re.S)
+_ANSWERS = "<returncode>"
+
+
+class Deed(NamedTuple):
+    """A call in message `at`, its result in message `answer` (-1: none yet), and how it ended."""
+
+    at: int
+    call: ToolCall
+    answer: int
+    result: ToolResult | None
+    verdict: Verdict
+
+    @property
+    def touched(self) -> Iterator[Touch]:
+        """What it did to files: nothing, unless it is known to have succeeded."""
+        return call_touches(self.call) if self.verdict == "ok" else iter(())
+
+
+def deeds(messages: Sequence[Message], pairing: Pairing) -> Iterator[Deed]:
+    """Everything the agent did, in order."""
+    for cycle in pairing.cycles:
+        for place, answer in zip(cycle.calls, cycle.answers, strict=True):
+            call = messages[place.message].calls[place.nth]
+            result = messages[answer.message].results[answer.nth] if answer else None
+            yield Deed(place.message, call, answer.message if answer else -1, result, outcome(call, result))
+        if not cycle.calls and cycle.stop < len(messages):
+            yield from _fenced(cycle.stop - 1, messages[cycle.stop - 1], messages[cycle.stop])
+
+
+def _fenced(at: int, message: Message, answer: Message) -> Iterator[Deed]:
+    """The one command of a text, when a shell answers with its return code."""
+    if answer.origin is not Origin.TOOL or not answer.text.startswith(_ANSWERS):
+        return
+    commands = _FENCE.findall(message.text)
+    if len(commands) == 1:
+        call = ToolCall("", "bash", json.dumps({"command": commands[0]}))
+        result = ToolResult("", tuple(part for part in answer.parts if isinstance(part, Text)))
+        yield Deed(at, call, at + 1, result, outcome(call, result))
+
+
+def outcome(call: ToolCall, result: ToolResult | None) -> Verdict:
+    """How a call ended, by what its result says. A file that was read may say anything."""
+    if result is None:
+        return "unknown"
+    if result.is_error:
+        return "failed"
+    text = result.text
+    if not reads(call):
+        told = _told(text)
+        if told:
+            return told
+    return "failed" if _FAILED.match(text[:_LOOK]) else "ok"
+
+
+def _told(text: str) -> Verdict | None:
+    """What a shell or a JSON result states, if it states anything."""
+    beginning, end = text[:_LOOK], text[_LOOK:][-_LOOK:].partition("\n")[2]
+    code = _EXIT.search(beginning) or _EXIT.search(end)
+    if code:
+        return "ok" if code.group(1) == "0" else "failed"
+    if _RUNNING.search(beginning):
+        return "unknown"
+    success = _structured(text)
+    return None if success is None else "ok" if success else "failed"
+
+
+def _structured(text: str) -> bool | None:
+    """Success as a JSON result states it: {"metadata": {"exit_code": 1}} or {"success": false}."""
+    if not text.startswith("{") or len(text) > 100_000:
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    inner = value.get("metadata") if isinstance(value.get("metadata"), dict) else value
+    if isinstance(inner.get("exit_code"), int):
+        return bool(inner["exit_code"] == 0)
+    return inner["success"] if isinstance(inner.get("success"), bool) else None
