@@ -1,7 +1,7 @@
 """The promises that concern the pure core, over generated conversations of every request dialect.
 
-A promise is a function of one read conversation, and raises when it is broken; its name and the dialect stand in the
-failure. All promises of a group are checked on each example, which is drawn only once. `FOLDLINE_EXAMPLES` sets how many.
+A promise is a function of one read conversation that raises when it is broken; its name and the dialect stand in the
+failure. All of them are checked on each example, which is drawn only once. `FOLDLINE_EXAMPLES` sets how many there are.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def promise_6_the_same_input_gives_the_same_bytes(case):
 
 
 def promise_6_a_view_extends_the_one_before(case):
-    """Grown message by message: a stub stays that stub, and with the same plan the old view is a beginning of the new."""
+    """Grown by one message at a time: stubs stay those stubs; with the same plan, the old view begins the new one."""
     rows, plan = [], frozenset()
     for length in range(1, len(case.messages) + 1):
         pruned = prune(case.messages[:length], EAGER, plan)

@@ -22,6 +22,7 @@ from foldline.core.facts import facts_of
 from foldline.core.fold import Base, BrokenPromise, newest_user, prove, with_cycles
 from foldline.core.ledger import Ledger, ledger_of
 from foldline.core.meter import Meter
+from foldline.core.notes import notes
 from foldline.core.options import Options
 from foldline.core.policy import Decision
 from foldline.core.prune import PruneSettings, prune
@@ -37,6 +38,8 @@ CHECKPOINT_SHARE = 0.40
 CHECKPOINT_LEAST, CHECKPOINT_MOST = 500, 16_000
 """Tokens of a checkpoint: below, the rules and the task do not fit; above, nobody reads it."""
 SNAPSHOT_SHARE = 0.12
+NOTES_SHARE = 0.65
+"""Share of a checkpoint that the program's own notes may claim before the summary gets its room."""
 NEVER = 1 << 62
 """A batch that frees so much never comes: only what the plan names is stubbed."""
 CLAMP = PruneSettings(limit=700, head=400, tail=200, protect=0, worthwhile=0)
@@ -165,7 +168,8 @@ class Compaction:
         frame = self._frame(span, cut, "")
         snapshot = snapshot_of(span.messages, span.first, int(room * SNAPSHOT_SHARE), self.size)
         fixed = self.size(snapshot) + self.size(frame.resume) + 120
-        written = yield from summarise(span, options, max((room - fixed) // 2, 64), self.size)
+        noted = notes(span.facts, ledger, int(room * NOTES_SHARE), self.size).tokens
+        written = yield from summarise(span, options, max(room - fixed - noted, room // 4), self.size)
         frame = self._frame(span, cut, written.author)
         composed = compose(written.summary, span.facts, ledger, snapshot, frame, room, self.size)
         checkpoint = Checkpoint(

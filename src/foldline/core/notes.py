@@ -31,7 +31,17 @@ _TITLES = {
     "commands": "Commands run",
     "waiting": "Waiting for the user",
 }
-_RANKS = {"rules": 0, "waiting": 0, "tasks": 1, "decisions": 2, "said": 3, "files": 4, "errors": 5, "commands": 7}
+_RANKS = {
+    "rules": 0,
+    "waiting": 0,
+    "tasks": 1,
+    "decisions": 1,
+    "files": 2,  # short, and what the next step will touch
+    "open errors": 2,
+    "said": 3,
+    "errors": 4,  # cured ones
+    "commands": 5,
+}
 
 
 class Piece(NamedTuple):
@@ -119,8 +129,8 @@ def _states(facts: Facts) -> Iterator[Piece]:
         yield Piece("waiting", text, _RANKS["waiting"], 0, fact.at)
     for fact in facts.of("error"):
         cure = f" — {fact.about}" if fact.about else " — not seen to be cured"
-        worth = fact.at + (0 if fact.about else 1_000_000)
-        yield Piece("errors", f"- `{fact.text}`{cure} [{fact.at + 1}]", _RANKS["errors"], worth, fact.at)
+        rank = _RANKS["errors" if fact.about else "open errors"]
+        yield Piece("errors", f"- `{fact.text}`{cure} [{fact.at + 1}]", rank, fact.at, fact.at)
 
 
 def _files(ledger: Ledger) -> Iterator[Piece]:

@@ -5,6 +5,8 @@ Each file begins with its version; what a checkpoint was made with is recorded a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 from string import Template
@@ -32,19 +34,15 @@ def prompt(name: str) -> Prompt:
 
 
 def fill(name: str, **values: str) -> str:
-    """The prompt with its places filled in; lines that become empty are left out."""
-    text = Template(prompt(name).text).substitute(values)
-    lines = text.split("\n") if values else []
-    return "\n".join(_without_doubles(lines)) if values else text
+    """The prompt with its places filled in. A line whose place is filled with nothing is left out."""
+    lines = prompt(name).text.split("\n")
+    filled = [Template(line).substitute(values) for line in lines]
+    return "\n".join(text for line, text in zip(lines, filled, strict=True) if text.strip() or not line.strip())
 
 
-def _without_doubles(lines: list[str]) -> list[str]:
-    """No two empty lines in a row, where a place was filled with nothing."""
-    kept: list[str] = []
-    for line in lines:
-        if line.strip() or (kept and kept[-1].strip()):
-            kept.append(line)
-    return kept
+def quoted(text: str) -> str:
+    """Someone's words as a quotation: whatever they are, no line of them can pass for one of ours."""
+    return "\n".join(f"> {line}" for line in text.strip().splitlines())
 
 
 def summary_request(
@@ -56,31 +54,43 @@ def summary_request(
     max_tokens: int = REPLY_TOKENS,
 ) -> Ask:
     """The request for a summary: what is wanted, how to think, the record, and the reminder last of all."""
-    pieces = [prompt("frame").text, prompt(name).text]
-    if focus.strip():
-        pieces.append(fill("focus", focus=focus.strip()))
-    if instructions.strip():
-        pieces.append(fill("project", instructions=instructions.strip()))
-    pieces += [prompt("analysis").text, record, prompt("reminder").text]
-    return Ask(prompt("system").text, "\n\n".join(pieces), max_tokens)
+    pieces = [prompt(name).text, *_wishes(focus, instructions), prompt("analysis").text, record]
+    return _ask(pieces, max_tokens)
 
 
-def merge_request(name: str, parts: list[str], record: str, *, max_tokens: int = REPLY_TOKENS) -> Ask:
+def merge_request(
+    name: str,
+    parts: Sequence[str],
+    record: str,
+    *,
+    focus: str = "",
+    instructions: str = "",
+    max_tokens: int = REPLY_TOKENS,
+) -> Ask:
     """The request that makes one summary of several, each of one part of the record."""
-    pieces = [
-        prompt("frame").text,
-        fill("merge", count=str(len(parts))),
-        prompt(name).text,
-        record,
-        prompt("reminder").text,
-    ]
-    return Ask(prompt("system").text, "\n\n".join(pieces), max_tokens)
+    pieces = [fill("merge", count=str(len(parts))), prompt(name).text, *_wishes(focus, instructions), record]
+    return _ask(pieces, max_tokens)
+
+
+def _wishes(focus: str, instructions: str) -> list[str]:
+    """What the user and the project want of the notes, quoted; blank wishes are none."""
+    found = [fill("focus", focus=quoted(focus))] if focus.strip() else []
+    return [*found, fill("project", instructions=quoted(instructions))] if instructions.strip() else found
+
+
+def _ask(pieces: Sequence[str], max_tokens: int) -> Ask:
+    """Text only, no tools: that is said first, and again last."""
+    text = "\n\n".join((prompt("frame").text, *pieces, prompt("reminder").text))
+    return Ask(prompt("system").text, text, max_tokens)
 
 
 def repair_request(ask: Ask, fault: str) -> Ask:
     """The same request again, with what was wrong with the first answer."""
-    return Ask(ask.system, f"{fill('repair', fault=fault)}\n\n{ask.prompt}", ask.max_tokens, ask.who)
+    frame = prompt("frame").text
+    wanted = ask.prompt.removeprefix(frame).lstrip("\n")
+    return replace(ask, prompt=f"{frame}\n\n{fill('repair', fault=' '.join(fault.split()))}\n\n{wanted}")
 
 
 def version_of(name: str) -> str:
+    """The version of a request: its own prompt's, which stands for the frame that all requests share."""
     return prompt(name).version

@@ -1,15 +1,17 @@
 """The history as a record that a summariser reads: labelled, shortened by named limits, and fenced.
 
-    messages ── entries ──> text of each ── chunks ──> pieces that fit ── fence ──> a record nothing inside can close
+    messages ── entries ──> a label and a text each ── chunks ──> pieces that fit ── fence ──> a record nothing can close
 
-The fence's boundary is derived from a secret and the text, so it is the same each time and cannot be guessed by whoever
-wrote the text. What is shortened says by how much. Which request a record goes into is in prompts.py.
+Labels stand at the start of a line and nothing else does, so no text can pass for another speaker's. The fence's boundary
+is derived from a secret and the text: the same each time, and not to be guessed by whoever wrote the text. What is
+shortened or left out says by how much. Which request a record goes into is in prompts.py.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -19,6 +21,11 @@ from foldline.core.text import head
 from foldline.model import Media, Message, Opaque, Origin, Part, Text, Thinking, ToolCall, ToolResult
 
 FENCE = "===== {edge} OF RECORD {boundary} ====="
+GAP = "\n\n"
+"""Between the units of a record."""
+LONGEST_NAME = 80
+"""Characters of an id or a tool's name that a label shows."""
+_LINE_END = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _SPEAKERS = {
     Origin.SYSTEM: "system",
     Origin.USER: "user",
@@ -37,7 +44,7 @@ class Limits:
     arguments: int = 500
     result: int = 2_000
     long_thinking: bool = True
-    """Thinking over its limit is shortened; else it is left out, and counted."""
+    """Thinking over its limit is shortened; else only its length is given."""
 
 
 BRIEF = Limits(thinking=200, arguments=500, result=500, long_thinking=False)
@@ -45,42 +52,78 @@ BRIEF = Limits(thinking=200, arguments=500, result=500, long_thinking=False)
 
 
 class Chunk(NamedTuple):
-    """A piece of the record: the text of messages `start` to `stop` (exclusive)."""
+    """A piece of the record: text of messages `start` to `stop` (exclusive)."""
 
     start: int
     stop: int
     text: str
 
 
+class Entry(NamedTuple):
+    """A part of message number `at` (from 0): who speaks, and what."""
+
+    at: int
+    label: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"[{self.label}] {_LINE_END.sub(_indented, self.text)}"
+
+
+def _indented(end: re.Match[str]) -> str:
+    return f"{end.group()}  "
+
+
 def entry(message: Message, number: int, limits: Limits) -> str:
     """One message as the record shows it."""
-    return "\n".join(filter(None, (_part(part, message, number, limits) for part in message.parts)))
+    return "\n".join(map(str, entries(message, number, limits)))
 
 
-def _part(part: Part, message: Message, number: int, limits: Limits) -> str:
+def entries(message: Message, number: int, limits: Limits) -> Iterator[Entry]:
+    """The parts of message `number` (from 1) that say something."""
+    for part in message.parts:
+        label, text = _part(part, message, limits)
+        if text.strip():
+            yield Entry(number - 1, f"{number} {label}", text)
+
+
+def _part(part: Part, message: Message, limits: Limits) -> tuple[str, str]:
     speaker = _SPEAKERS[message.origin_of(part)]
     match part:
         case Text(text):
-            return f"[{number} {speaker}] {text}" if text.strip() else ""
+            return speaker, text
         case Thinking(text):
-            if not limits.long_thinking and len(text) > limits.thinking:
-                return ""
-            return f"[{number} thinking] {_short(text, limits.thinking)}" if text.strip() else ""
+            return "thinking", _thought(text, limits)
         case ToolCall(id_, name, arguments):
-            return f"[{number} call {id_}] {name}({_short(arguments, limits.arguments)})"
+            return f"call {_name(id_)}", f"{_name(name)}({_short(arguments, limits.arguments)})"
         case ToolResult():
-            return _result(part, number, limits)
-        case Media(kind, mime):
-            return f"[{number} {speaker}] ({kind} {mime}, not shown)"
-        case Opaque(kind):
-            return f"[{number} {speaker}] ({kind or 'part'} of the provider's own, not shown)"
+            return f"{'error' if part.is_error else 'result'} {_name(part.call_id)}", _result(part, limits)
+        case Media() | Opaque():
+            return speaker, _unseen(part)
 
 
-def _result(part: ToolResult, number: int, limits: Limits) -> str:
-    label = "error" if part.is_error else "result"
-    media = "".join(f" ({item.kind} {item.mime}, not shown)" for item in part.content if isinstance(item, Media))
-    text = _short(part.text, limits.result)
-    return f"[{number} {label} {part.call_id}] {text}{media}" if text.strip() or media else ""
+def _thought(text: str, limits: Limits) -> str:
+    if limits.long_thinking or len(text) <= limits.thinking:
+        return _short(text, limits.thinking)
+    return f"({len(text):,} characters, left out)"
+
+
+def _result(part: ToolResult, limits: Limits) -> str:
+    """Its text and a name for everything else in it. An error says so even when it says nothing more."""
+    unseen = [_unseen(item) for item in part.content if not isinstance(item, Text)]
+    shown = [_short(part.text, limits.result)] if part.text.strip() else []
+    return " ".join((*shown, *unseen)) or ("(no text)" if part.is_error else "")
+
+
+def _unseen(part: Media | Opaque) -> str:
+    if isinstance(part, Media):
+        return f"({_name(f'{part.kind} {part.mime}')}, not shown)"
+    return f"({_name(part.kind) or 'part'} of the provider's own, not shown)"
+
+
+def _name(text: str) -> str:
+    """An id or a name on one line, and without the sign that ends a label."""
+    return head(" ".join(text.split()).replace("]", "⦘"), LONGEST_NAME)
 
 
 def _short(text: str, limit: int) -> str:
@@ -96,25 +139,43 @@ def chunks(
     size: Callable[[str], int],
     first: int = 0,
 ) -> list[Chunk]:
-    """The record in pieces of at most `room` tokens, cut between tool cycles where they fit, and covering everything."""
+    """The record in pieces of at most `room` tokens, cut between tool cycles where they fit. Covers everything."""
     pieces: list[Chunk] = []
-    texts: list[str] = []
-    start, used = 0, 0
+    now = Chunk(0, 0, "")
     for unit in units(len(messages), pairing):
-        text = "\n".join(filter(None, (entry(messages[i], first + i + 1, limits) for i in unit)))
-        tokens = size(text) + 1
-        if texts and used + tokens > room:
-            pieces.append(Chunk(start, unit.start, "\n\n".join(texts)))
-            texts, start, used = [], unit.start, 0
-        if tokens > room:
-            slices = list(_slices(text, room, tokens))
-            pieces += [Chunk(unit.start, unit.stop, piece) for piece in slices[:-1]]
-            text, tokens = slices[-1], size(slices[-1])
-        texts.append(text)
-        used += tokens
-    if texts:
-        pieces.append(Chunk(start, len(messages), "\n\n".join(texts)))
-    return pieces
+        found = [item for index in unit for item in entries(messages[index], first + index + 1, limits)]
+        for piece in _fitting(found, unit, room, size, first):
+            joined = Chunk(now.start, piece.stop, f"{now.text}{GAP if now.text and piece.text else ''}{piece.text}")
+            if now.text and size(joined.text) > room:
+                pieces.append(now)
+                joined = piece
+            now = joined
+    return [*pieces, now] if now.stop else []
+
+
+def _fitting(
+    found: Sequence[Entry], unit: range, room: int, size: Callable[[str], int], first: int
+) -> Iterator[Chunk]:
+    """A unit as one piece; where it is too large, its entries; where one is too large by itself, slices of it."""
+    whole = "\n".join(map(str, found))
+    if size(whole) <= room:
+        yield Chunk(unit.start, unit.stop, whole)
+        return
+    for item in found:
+        at = item.at - first
+        for text in _slices(item, room, size):
+            yield Chunk(at, at + 1, text)
+
+
+def _slices(item: Entry, room: int, size: Callable[[str], int]) -> Iterator[str]:
+    """An entry in halves, and those in halves, until each fits: nothing is left out, every slice has its label."""
+    if size(str(item)) <= room or len(item.text) < 2:
+        yield str(item)
+        return
+    label = item.label.removesuffix(", continued")
+    middle = len(head(item.text, len(item.text) // 2)) or 1
+    yield from _slices(item._replace(text=item.text[:middle]), room, size)
+    yield from _slices(item._replace(label=f"{label}, continued", text=item.text[middle:]), room, size)
 
 
 def units(count: int, pairing: Pairing) -> Iterator[range]:
@@ -122,20 +183,12 @@ def units(count: int, pairing: Pairing) -> Iterator[range]:
     stops = {cycle.start: cycle.stop for cycle in pairing.cycles}
     index = 0
     while index < count:
-        stop = at = index + 1
-        stop = max(stop, stops.get(index, 0))
+        at, stop = index, index + 1
         while at < stop:
             stop = max(stop, stops.get(at, 0))
             at += 1
         yield range(index, min(stop, count))
         index = stop
-
-
-def _slices(text: str, room: int, tokens: int) -> Iterator[str]:
-    """A unit larger than a chunk, in slices: nothing of it is left out."""
-    length = max(1, len(text) * room // (tokens + 1))
-    for at in range(0, len(text), length):
-        yield text[at : at + length]
 
 
 def fence(text: str, secret: bytes) -> str:
