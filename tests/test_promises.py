@@ -9,14 +9,15 @@ from __future__ import annotations
 import os
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, find, given, settings
 
 from foldline.core.cuts import legal
 from foldline.core.cycles import pair
 from foldline.core.prune import PruneSettings, prune
-from foldline.core.repair import repair
+from foldline.core.repair import Repaired, repair
 from foldline.core.select import Strategy, is_users, select
 from foldline.dialects import jsontext
 from foldline.dialects.anthropic import Anthropic
@@ -24,7 +25,7 @@ from foldline.dialects.base import Source
 from foldline.dialects.gemini import Gemini
 from foldline.dialects.openai_chat import OpenAIChat
 from foldline.dialects.openai_responses import OpenAIResponses
-from foldline.model import Message, Origin, Text, ToolResult
+from foldline.model import Conversation, Message, Origin, Text, Thinking, ToolCall, ToolResult
 from foldline.validators import check
 from strategies import DIALECTS, broken, conversations
 
@@ -39,7 +40,6 @@ STRATEGIES = (
 CHECKPOINT = Message("user", Origin.SUMMARY, (Text("[what happened so far]"),))
 
 runs = settings(
-    max_examples=EXAMPLES,
     deadline=None,
     derandomize=True,
     database=None,
@@ -49,7 +49,7 @@ runs = settings(
 
 @dataclass(frozen=True)
 class Case:
-    """A request, what its dialect read, and the mended list everything else starts from."""
+    """A request, what its dialect read, the mended list, and what pruning and selection make of that."""
 
     dialect: object
     request: dict
@@ -65,6 +65,20 @@ class Case:
     def grammar(self):
         return self.conversation.grammar
 
+    @cached_property
+    def pairing(self):
+        return pair(self.messages, self.grammar)
+
+    @cached_property
+    def pruned(self):
+        return prune(self.messages, EAGER)
+
+    @cached_property
+    def chosen(self):
+        """One of the strategies, each in its turn."""
+        strategy = STRATEGIES[len(self.source) % len(STRATEGIES)]
+        return select(self.messages, strategy, self.grammar, measure, self.pairing)
+
     def written(self, messages):
         return self.dialect.write(self.conversation.with_messages(messages))
 
@@ -72,7 +86,7 @@ class Case:
         return check(jsontext.decode(self.written(messages)), self.dialect.name)
 
 
-def case(name, request):
+def make_case(name, request):
     dialect, source = BY_NAME[name], jsontext.encode(request)
     conversation = dialect.read(Source(source), request)
     must_think = name == "anthropic" and request.get("thinking", {}).get("type") == "enabled"
@@ -91,19 +105,14 @@ def measure(message):
     )
 
 
-def selections(case):
-    pairing = pair(case.messages, case.grammar)
-    return [select(case.messages, strategy, case.grammar, measure, pairing) for strategy in STRATEGIES]
-
-
 # --- the promises -----------------------------------------------------------------------------------------------------
 
 
 def promise_1_every_message_comes_back_as_it_came(case):
     rows = jsontext.elements(jsontext.dig(case.source, (case.dialect.slot,)))
     assert [message.raw for message in case.conversation.messages] == rows
-    prune(case.messages, EAGER)
-    selections(case)
+    assert case.pruned.messages
+    assert case.chosen.messages
     assert [message.raw for message in case.conversation.messages] == rows
     kept = {id(message) for message in case.conversation.messages}
     assert all(message.raw is None or id(message) in kept for message in case.messages)
@@ -114,34 +123,32 @@ def promise_2_a_mended_list_is_accepted(case):
 
 
 def promise_2_a_pruned_list_is_accepted(case):
-    pruned = prune(case.messages, EAGER)
-    assert not pruned.stubs or case.refusals(pruned.messages) == []
+    assert not case.pruned.stubs or case.refusals(case.pruned.messages) == []
 
 
 def promise_2_a_selected_list_is_accepted(case):
-    for chosen in selections(case):
-        assert case.refusals(chosen.messages) == []
+    assert case.chosen.messages is case.messages or case.refusals(case.chosen.messages) == []
 
 
 def promise_2_what_is_left_by_a_legal_cut_is_accepted(case):
-    for messages in cut_views(case.messages, case.grammar):
-        assert case.refusals(messages) == []
+    positions = sorted(legal(case.messages, case.pairing) - {0})
+    few = {*positions[:1], *positions[-1:], *positions[len(case.source) % 3 :: 3]}  # each place has its turn
+    for cut in few:
+        assert case.refusals(cut_view(case.messages, cut)) == []
 
 
-def cut_views(messages, grammar):
-    """Every view that a legal cut makes: leading system messages, a checkpoint, the tail."""
+def cut_view(messages, cut):
+    """What a fold leaves: leading system messages, a checkpoint, the tail."""
     leading = next((index for index, message in enumerate(messages) if message.role != "system"), len(messages))
-    for cut in sorted(legal(messages, pair(messages, grammar)) - {0}):
-        yield (*messages[:leading], CHECKPOINT, *messages[cut:])
+    return (*messages[:leading], CHECKPOINT, *messages[cut:])
 
 
 def promise_4_system_and_newest_user_message_stay_unchanged(case):
     protected = [message for message in case.messages if message.role == "system"]
     protected += [message for message in case.messages if is_users(message)][-1:]
-    pruned = prune(case.messages, EAGER)
     for message in protected:
-        assert all(any(message is kept for kept in chosen.messages) for chosen in selections(case))
-    for before, after in zip(case.messages, pruned.messages, strict=True):
+        assert any(message is kept for kept in case.chosen.messages)
+    for before, after in zip(case.messages, case.pruned.messages, strict=True):
         own = [part for part in before.parts if not isinstance(part, ToolResult)]
         assert all(
             mine is part for mine, part in zip(own, (p for p in after.parts if type(p) is not ToolResult), strict=True)
@@ -151,18 +158,15 @@ def promise_4_system_and_newest_user_message_stay_unchanged(case):
 
 def promise_5_a_view_is_smaller_or_is_the_input(case):
     whole = len(case.written(case.messages))
-    for messages in (prune(case.messages, EAGER).messages, *(chosen.messages for chosen in selections(case))):
+    for messages in (case.pruned.messages, case.chosen.messages):
         assert messages is case.messages or len(case.written(messages)) < whole
 
 
 def promise_6_the_same_input_gives_the_same_bytes(case):
-    again = repair(case.conversation.messages, case.grammar, pair(case.conversation.messages, case.grammar))
-    if case.dialect.name != "anthropic":
-        assert case.written(again.messages) == case.written(case.messages)
-    assert case.written(prune(case.messages, EAGER).messages) == case.written(
-        prune(list(case.messages), EAGER).messages
-    )
-    assert [chosen.indices for chosen in selections(case)] == [chosen.indices for chosen in selections(case)]
+    again = make_case(case.dialect.name, case.request)
+    assert case.written(again.messages) == case.written(case.messages)
+    assert case.written(again.pruned.messages) == case.written(case.pruned.messages)
+    assert again.chosen.indices == case.chosen.indices
 
 
 def promise_6_a_view_extends_the_one_before(case):
@@ -185,7 +189,7 @@ def promise_6_a_view_extends_the_one_before(case):
 def promise_7_trust_never_rises(case):
     results = [result.text for message in case.conversation.messages for result in message.results]
     said = {part.text for message in case.conversation.messages for part in message.parts if isinstance(part, Text)}
-    for messages in (case.messages, prune(case.messages, EAGER).messages):
+    for messages in (case.messages, case.pruned.messages):
         for message in messages:
             for part in message.parts:
                 if isinstance(part, Text) and part.text not in said:
@@ -230,10 +234,10 @@ def keep(promises, case):
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_sound_conversations_keep_every_promise(dialect):
-    @runs
+    @settings(runs, max_examples=EXAMPLES)
     @given(conversations(dialect))
     def kept(request):
-        sound = case(dialect, request)
+        sound = make_case(dialect, request)
         assert sound.messages is sound.conversation.messages, sound.repaired.repairs
         keep(SOUND, sound)
 
@@ -242,9 +246,226 @@ def test_sound_conversations_keep_every_promise(dialect):
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_broken_conversations_keep_every_promise_once_mended(dialect):
-    @runs
+    @settings(runs, max_examples=EXAMPLES // 2)
     @given(broken(dialect))
     def kept(request):
-        keep(MENDED, case(dialect, request))
+        keep(MENDED, make_case(dialect, request))
 
     kept()
+
+
+# --- and that none of this is for nothing -----------------------------------------------------------------------------
+
+
+def share(dialect, requests, counts, holds):
+    """Among the cases that count, how many hold."""
+    found = Counter()
+
+    @settings(runs, max_examples=200)
+    @given(requests(dialect))
+    def look(request):
+        one = make_case(dialect, request)
+        if counts(one):
+            found[holds(one)] += 1
+
+    look()
+    print(f"{dialect}: {found[True]} of {found.total()}")
+    assert found.total() >= 20
+    return found[True] / found.total()
+
+
+def has_old_bulk(case):
+    old = case.messages[: max(0, len(case.messages) - EAGER.protect)]
+    return any(len(result.text) > 2 * EAGER.limit for message in old for result in message.results)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_old_bulk_is_really_pruned(dialect):
+    def shorter(case):
+        return len(case.written(case.pruned.messages)) < len(case.written(case.messages)) - EAGER.limit
+
+    assert share(dialect, conversations, has_old_bulk, shorter) >= 0.9
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_selection_really_selects(dialect):
+    def fewer(case):
+        return case.chosen.count_after < len(case.messages)
+
+    assert share(dialect, conversations, lambda case: len(case.messages) > 12, fewer) >= 0.5
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_broken_conversations_are_really_broken(dialect):
+    def refused(case):
+        return bool(case.refusals(case.conversation.messages))
+
+    assert share(dialect, broken, lambda case: case.messages, refused) >= 0.5
+
+
+SABOTAGE = {
+    "promise_1": lambda case: replace(case, source=case.source.replace(b"go on", b"go off", 1)),
+    "promise_2": lambda case: replace(case, repaired=Repaired(tuple(m for m in case.messages if not m.results))),
+    "promise_4": lambda case: with_pruned(case, tuple(replace(m, origin=m.origin) for m in case.messages)),
+    "promise_5": lambda case: with_pruned(case, (*case.messages, CHECKPOINT)),
+    "promise_6": lambda case: with_pruned(case, case.messages[::-1]),
+    "promise_7": lambda case: replace(case, repaired=Repaired((*case.messages, as_user(case.messages)))),
+    "promise_8": lambda case: replace(case, request=case.request | {"x_other": 1}),
+}
+
+
+def with_pruned(case, messages):
+    spoilt = replace(case)
+    spoilt.__dict__["pruned"] = replace(case.pruned, messages=messages)
+    return spoilt
+
+
+def as_user(messages):
+    """What the last tool said, as if the user had."""
+    said = [result.text for message in messages for result in message.results][-1]
+    return Message("user", Origin.USER, (Text(f"I say: {said}"),))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("name", SABOTAGE)
+def test_each_promise_can_be_broken(dialect, name):
+    request = find(conversations(dialect), lambda request: spoilable(make_case(dialect, request)), settings=runs)
+    spoilt = SABOTAGE[name](make_case(dialect, request))
+    with pytest.raises(AssertionError, match=f"{dialect}: {name}.* is broken"):
+        keep([promise for promise in SOUND if promise.__name__.startswith(name)], spoilt)
+
+
+def spoilable(case):
+    """Has a result worth stealing, and ends with words of the user that the sabotage looks for."""
+    said = [result.text for message in case.messages for result in message.results]
+    return bool(said) and len(said[-1]) > 9 and case.messages[-1].text == "go on"
+
+
+# --- cuts that were thought out to hurt -------------------------------------------------------------------------------
+
+SHAPES = """
+    u t u t u t u
+    s u c:a r:a t u
+    s s u c:a r:a S c:b r:b t u
+    u S t u S c:a r:a S t u S c:b r:b
+    u S k:a r:a S k:b,c r:c,b u S
+    u c:a,b,c r:a,b,c t u c:d,e r:d,e
+    u c:a,b,c r:c r:a r:b t u
+    u c:a,b r:b,a c:c,d r:d r:c
+    u c:a r:a c:b r:b c:c r:c c:d r:d
+    u k:a r:a k:b r:b k:c,d r:d,c
+    u t u c:a,b r:a,b
+    u c:a x:a c:b x:b t u
+    u c:a s r:a t u
+    u c:a u r:a t u c:b r:b
+    u c:a c:b r:a r:b t u
+    u c:a c:b r:b r:a t u
+    u c:a u c:b r:b u r:a t u
+    u c:a,b r:a u c:c r:c r:b t u
+    u c:a r:a c:a r:a c:a r:a
+    u c:a,a r:a,a t u
+    u c:a r:a r:a t u c:a r:a
+    u r:z c:a r:z r:a t r:z u
+    r:z u c:a r:a t
+    u c:a,b r:b
+    u c:a
+    u c:a r:a c:b
+    u c:a t u c:b r:b
+    t c:a r:a u t
+    c:a r:a c:b r:b c:c r:c
+    s
+    s s u
+    u k:a r:a c:b r:b k:c r:c c:d,e r:e,d
+    u u u c:a r:a u u t t u
+    u c:a,b,c,d,e,f r:f,e,d r:c,b,a s u
+    s u c:a s r:a s t s u
+"""
+
+
+def shaped(shape, grammar):
+    """u: user, t: text, c: calls, k: calls after thinking, r: results, x: results with words beside them.
+
+    S: a system message where every provider takes one, s: where only those do that have no other place for it.
+    """
+    for token in shape.split():
+        kind, _, ids = token.partition(":")
+        names = ids.split(",") if ids else []
+        if kind == "u":
+            yield Message("user", Origin.USER, (Text("go on"),))
+        elif kind in "sS":
+            if kind == "S" or not grammar.user_first:
+                yield Message("system", Origin.SYSTEM, (Text("be kind"),))
+        elif kind in "tck":
+            thought = (Thinking("hm", "c2ln" if grammar.merges else ""),) if kind == "k" else ()
+            calls = tuple(ToolCall(name, "read", "{}") for name in names)
+            yield Message("assistant", Origin.ASSISTANT, (*thought, Text("so"), *calls))
+        else:
+            yield from answers(names, ("and",) if kind == "x" else (), grammar)
+
+
+def answers(names, words, grammar):
+    results = [ToolResult(name, (Text("fine"),), name="read") for name in names]
+    said = tuple(map(Text, words))
+    if grammar.results == "joined" and grammar.texts_beside_results:
+        yield Message("user", Origin.USER if said else Origin.TOOL, (*results, *said))
+        return
+    groups = [results] if grammar.results == "joined" else [[result] for result in results]
+    yield from (Message(grammar.results_role, Origin.TOOL, tuple(group)) for group in groups)
+    yield from (Message("user", Origin.USER, (text,)) for text in said)
+
+
+def refusals(dialect, messages, thinking=False):
+    """What a strict validator says of the list; with thinking, of a request that demands it."""
+    written = jsontext.decode(dialect.write(Conversation(dialect.name, tuple(messages), grammar=dialect.grammar)))
+    head = {"model": "claude-opus-4-8", "max_tokens": 4096, "tools": []}
+    mode = {"thinking": {"type": "enabled", "budget_tokens": 1024}}
+    return check({**head, **mode, "messages": written} if thinking else written, dialect.name)
+
+
+def every_cut(dialect, messages, thinking=False):
+    """Each place, whether it is legal, and what a validator says of the view that a cut there makes."""
+    allowed = legal(messages, pair(messages, dialect.grammar))
+    for cut in range(1, len(messages) + 1):
+        yield cut, cut in allowed, refusals(dialect, cut_view(messages, cut), thinking)
+
+
+def hard_histories(dialect, thinking=False):
+    for shape in filter(None, map(str.strip, SHAPES.splitlines())):
+        messages = tuple(shaped(shape, dialect.grammar))
+        if messages:
+            yield shape, repair(messages, dialect.grammar, thinking=thinking).messages
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_every_legal_cut_of_a_hard_history_is_accepted_and_most_others_are_not(name):
+    dialect, found = BY_NAME[name], Counter()
+    for shape, messages in hard_histories(dialect):
+        for cut, is_legal, refused in every_cut(dialect, messages):
+            assert not (is_legal and refused), (shape, cut, refused)
+            found["legal" if is_legal else "refused" if refused else "tolerated"] += 1
+    print(dict(found))
+    assert found["legal"] >= 100
+    assert found["refused"] >= 0.8 * (found["refused"] + found["tolerated"])
+
+
+def test_where_thinking_is_demanded_every_legal_cut_has_it_at_the_beginning():
+    dialect, found = BY_NAME["anthropic"], Counter()
+    for shape, messages in hard_histories(dialect, thinking=True):
+        for cut, is_legal, refused in every_cut(dialect, messages, thinking=True):
+            assert not (is_legal and refused), (shape, cut, refused)
+            found["legal"] += is_legal
+            found["unthinking"] += any(violation.rule == "thinking-first" for violation in refused)
+    assert found["legal"] >= 100
+    assert found["unthinking"] >= 2
+
+
+@pytest.mark.parametrize("thinking", [False, True])
+@pytest.mark.parametrize("name", DIALECTS)
+def test_every_selection_of_a_hard_history_is_accepted(name, thinking):
+    dialect, thinks = BY_NAME[name], thinking and name == "anthropic"
+    for shape, messages in hard_histories(dialect, thinks):
+        for recent in range(len(messages)):
+            strategy = Strategy(recent, ("fine",) if recent % 2 else (), keep_tool_results=recent % 3 == 0)
+            chosen = select(messages, strategy, dialect.grammar, measure)
+            refused = refusals(dialect, chosen.messages, thinks)
+            assert not refused or not any(m.role != "system" for m in messages), (shape, recent, refused)

@@ -25,7 +25,7 @@ from foldline.archive.memory import MemoryArchive
 from foldline.callers import Caller, caller
 from foldline.core.budget import Budget
 from foldline.core.checkpoint import Checkpoint
-from foldline.core.effects import Effect
+from foldline.core.effects import Effect, Recalled, Save
 from foldline.core.engine import View, turn
 from foldline.core.meter import Meter
 from foldline.core.options import Direction, Options, Voice
@@ -290,8 +290,9 @@ class _Glass:
     def keep(self, conversation: Conversation, scope: str = "") -> None:
         """Nothing is kept."""
 
-    def save(self, plan: Any, checkpoint: Checkpoint | None = None, scope: str = "") -> None:
+    def save(self, effect: Save, scope: str = "") -> Recalled | None:  # noqa: ARG002 - the archive's signature
         """Nothing is saved."""
+        return None
 
 
 def _callers(model: str | Caller | None, fallback: str | Caller | None) -> dict[str, Caller]:

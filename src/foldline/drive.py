@@ -77,8 +77,8 @@ def _at_once(effect: Effect, world: World) -> Any:
                 return world.archive.recall(digests, scope)
             case Known(texts):
                 return world.archive.known(texts)
-            case Save(plan, checkpoint):
-                return world.archive.save(plan, checkpoint, world.scope)
+            case Save():
+                return world.archive.save(effect, world.scope)
             case Tell(notice):
                 return world.listen(notice)
     except ArchiveError as error:

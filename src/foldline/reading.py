@@ -2,46 +2,167 @@
 
     Reader.read(request) ──> Conversation, in which messages seen before are the very same objects
 
-So everything after it (meter, skeleton, pairing) can tell by identity what it knows already.
+So everything after it (meter, skeleton, pairing) can tell by identity what it knows already. Each message is encoded
+and looked up by its bytes and its place: dicts can change between two requests, bytes cannot. What a message means is
+the dialects' matter.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from foldline import sources
-from foldline.dialects.base import Listed
-from foldline.model import Conversation, Message
+from foldline import dialects, sources
+from foldline.dialects import jsontext
+from foldline.dialects.base import Listed, RequestDialect, Source
+from foldline.errors import UnknownDialect
+from foldline.model import Conversation, Head, Message
 
 MOST = 100_000
 """Messages remembered; the longest unseen go first."""
+SESSIONS = 64
+"""Conversations, and heads, whose dialect is remembered."""
+_SLOTS = ("messages", "input", "contents")
+"""Where requests keep their messages."""
+
+
+class _Known(NamedTuple):
+    """A message as parsed alone, and as it stands in its list (with ids that depend on what stands before it)."""
+
+    alone: Message
+    placed: Message
+
+
+class _Spoken(NamedTuple):
+    """A conversation's dialect, and how sure that is."""
+
+    dialect: RequestDialect
+    score: int
+
+
+@dataclass(frozen=True)
+class Skimmed(Listed):
+    """A request given as a value: `source` holds it without its messages, which are in the rows."""
+
+    def whole(self) -> bytes:
+        return self.changed(self.rows)
 
 
 class Reader:
     """Remembers messages by place and bytes. Not for several threads at once."""
 
     def __init__(self) -> None:
-        self._seen: OrderedDict[tuple[str, int, bytes], Message] = OrderedDict()
+        self._seen: OrderedDict[tuple[str, int, bytes], _Known] = OrderedDict()
+        self._spoken: OrderedDict[tuple[str, bytes], _Spoken] = OrderedDict()
+        self._heads: OrderedDict[tuple[str, bytes], Head] = OrderedDict()
+        self.parsed = 0
+        """Messages taken apart so far: the work done."""
 
     def read(self, request: Any, dialect: str | None = None) -> Conversation:
-        conversation = sources.read(request, dialect)
-        messages = tuple(self._same(conversation.dialect, message) for message in conversation.messages)
-        while len(self._seen) > MOST:
-            self._seen.popitem(last=False)
-        layout = conversation.layout
-        if isinstance(layout, Listed):
-            layout = replace(layout, messages=messages)
-        return replace(conversation, messages=messages, layout=layout)
+        slot = _slot(request)
+        items = (request[slot] if slot else request) if slot is not None else ()
+        if not items:
+            return sources.read(request, dialect)
+        rows = tuple(map(jsontext.encode, items))
+        rest = {key: value for key, value in request.items() if key != slot} if slot else {}
+        head = jsontext.encode(rest)
+        spoken = self._dialect(request, dialect, slot or "", rows, head)
+        if spoken is None:
+            return sources.read(request, dialect)
+        messages = self._messages(spoken, rows)
+        source = Source(jsontext.encode({**rest, slot: []}) if slot else b"[]", "value")
+        layout = Skimmed(source, (slot,) if slot else (), rows, messages)
+        known = self._head(spoken, head) if slot else Head()
+        return Conversation(spoken.name, messages, known, spoken.grammar, layout)
 
     def write(self, conversation: Conversation) -> Any:
         return sources.write(conversation)
 
-    def _same(self, dialect: str, message: Message) -> Message:
-        if message.raw is None:
-            return message
-        key = (dialect, message.rows[0] if message.rows else -1, message.raw)
-        known = self._seen.pop(key, message)
+    def _dialect(
+        self, request: Any, name: str | None, slot: str, rows: Sequence[bytes], head: bytes
+    ) -> RequestDialect | None:
+        """The dialect as named, or as that of the conversation that began so while nothing new speaks against it."""
+        if name is not None:
+            found = dialects.named(name)
+            return found if isinstance(found, RequestDialect) and found.slot == (slot or found.slot) else None
+        key = (slot, rows[0])
+        known = self._spoken.pop(key, None)
+        if known is None or self._speaks_otherwise(known, slot, rows, head):
+            known = _detected(sources.read(request), jsontext.decode(jsontext.encode(request)))
+        if known is not None:
+            _remember(self._spoken, key, known, SESSIONS)
+        return known.dialect if known else None
+
+    def _speaks_otherwise(self, known: _Spoken, slot: str, rows: Sequence[bytes], head: bytes) -> bool:
+        """What is new has surer signs of another dialect than the conversation has of its own."""
+        name = known.dialect.name
+        new = [jsontext.decode(row) for index, row in enumerate(rows) if (name, index, row) not in self._seen]
+        if not new:
+            return False
+        sample = {**jsontext.decode(head), slot: new} if slot else new
+        try:
+            other = dialects.detect(sample)
+        except UnknownDialect:
+            return True
+        return other is not known.dialect and other.fits(sample) > known.score
+
+    def _messages(self, dialect: RequestDialect, rows: Sequence[bytes]) -> tuple[Message, ...]:
+        alone = [self._alone(dialect, index, row) for index, row in enumerate(rows)]
+        placed = dialect.messages(alone, rows, "")
+        found = tuple(
+            self._same(dialect.name, index, row, first, message)
+            for index, (row, first, message) in enumerate(zip(rows, alone, placed, strict=True))
+        )
+        while len(self._seen) > MOST:
+            self._seen.popitem(last=False)
+        return found
+
+    def _alone(self, dialect: RequestDialect, index: int, row: bytes) -> Message:
+        known = self._seen.get((dialect.name, index, row))
+        if known is not None:
+            return known.alone
+        self.parsed += 1
+        return dialect.message(jsontext.decode(row), row, index, "")
+
+    def _same(self, name: str, index: int, row: bytes, alone: Message, placed: Message) -> Message:
+        """The object given out before for the same message in the same place, else this one from now on."""
+        key = (name, index, row)
+        known = self._seen.pop(key, None)
+        if known is None or not (known.placed is placed or known.placed == placed):
+            known = _Known(alone, placed)
         self._seen[key] = known
+        return known.placed
+
+    def _head(self, dialect: RequestDialect, head: bytes) -> Head:
+        key = (dialect.name, head)
+        known = self._heads.pop(key, None) or dialect.head(jsontext.decode(head))
+        _remember(self._heads, key, known, SESSIONS)
         return known
+
+
+def _slot(request: Any) -> str | None:
+    """Where the messages are: "" when the request is their list, None when it is something else."""
+    if isinstance(request, (list, tuple)):
+        return ""
+    if not isinstance(request, Mapping):
+        return None
+    return next((slot for slot in _SLOTS if isinstance(request.get(slot), (list, tuple))), None)
+
+
+def _detected(conversation: Conversation, value: Any) -> _Spoken | None:
+    """The dialect of a conversation that was read whole, if it is one of requests."""
+    found = dialects.named(conversation.dialect)
+    if not isinstance(found, RequestDialect) or not isinstance(conversation.layout, Listed):
+        return None
+    return _Spoken(found, found.fits(value))
+
+
+def _remember(memory: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
+    memory[key] = value
+    while len(memory) > most:
+        memory.popitem(last=False)
+
+
+__all__ = ["Reader", "Skimmed"]

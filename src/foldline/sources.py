@@ -28,6 +28,8 @@ from foldline.model import Conversation
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _MAGIC = 4
+_STEP = 1024
+"""Packed bytes unpacked at once: even where every few of them stand for 128 KiB, that is some 30 MB and no more."""
 _LONGEST_PATH = 4096
 """Linux's limit: a longer string is no path, and looking for it would fail for another reason."""
 write = dialects.write
@@ -141,12 +143,40 @@ def _lines(stream: io.BufferedReader, name: str, limits: Limits) -> Iterator[byt
             raise InputError(f"reading failed: {error}; check the disk or the connection", source=name) from None
 
 
+class _Unzstd(io.RawIOBase):
+    """Unpacks frame after frame, and notices when the last one is cut off, which the library's own reader does not."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._packed = file, b""
+        self._frame: zstandard.ZstdDecompressionObj | None = None
+        self._plain = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._plain:
+            self._packed = self._packed or self._file.read(_STEP)
+            if not self._packed and self._frame is not None:
+                raise zstandard.ZstdError("it is cut off")
+            if not self._packed:
+                return 0
+            self._unpack()
+        size = min(len(buffer), len(self._plain))
+        buffer[:size], self._plain = self._plain[:size], self._plain[size:]
+        return size
+
+    def _unpack(self) -> None:
+        frame = self._frame or zstandard.ZstdDecompressor().decompressobj()
+        self._plain = memoryview(frame.decompress(self._packed))
+        self._packed, self._frame = (frame.unused_data, None) if frame.eof else (b"", frame)
+
+
 def _unpacked(file: BinaryIO, packing: str) -> BinaryIO:
     if packing == "gzip":
         return gzip.GzipFile(fileobj=file, mode="rb")  # type: ignore[return-value]
     if packing == "zstd":
-        reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
-        return io.BufferedReader(reader)
+        return io.BufferedReader(_Unzstd(file))
     return file
 
 

@@ -214,6 +214,13 @@ def test_a_turn_that_began_with_thinking_keeps_its_first_step():
     assert kept([*loop, step()], Strategy(1, (), False)) == (0, 7)
 
 
+def test_a_system_message_inside_keeps_both_neighbours_where_places_are_strict():
+    messages = [system(), user(), step(), user(), system(), step(), user(), step(), user(), system()]
+    strict = Grammar(step="run", merges=True, user_first=True)
+    assert kept(messages, grammar=strict) == (0, 3, 4, 5, 8, 9)
+    assert kept(messages) == (0, 4, 8, 9)
+
+
 def test_what_ends_the_list_stays_and_that_is_said():
     chosen = select([user(), step("a"), results("a")], NOTHING, RUNS, size)
     assert chosen.indices == (0, 1, 2)

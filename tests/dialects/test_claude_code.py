@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from foldline.dialects.base import Source
 from foldline.dialects.claude_code import ClaudeCode
-from foldline.model import Message, Origin, Text, Thinking, ToolCall, ToolResult
+from foldline.model import Message, Opaque, Origin, Text, Thinking, ToolCall, ToolResult
 
 CLAUDE = ClaudeCode()
 
@@ -212,6 +212,14 @@ def test_repeated_rows_count_once(book):
     assert codes(conversation) == ["repeated"]
 
 
+def test_a_row_that_is_gone_does_not_come_back_in_its_repeat(book):
+    book.user("hello", uuid="a")
+    book.user("again", uuid="b")
+    book.rows.append(dict(book.rows[0]))
+    conversation = book.read()
+    assert texts(load(CLAUDE.write(conversation.with_messages(conversation.messages[1:])))) == ["again"]
+
+
 @pytest.mark.parametrize(
     ("content", "fields", "origin"),
     [
@@ -268,6 +276,28 @@ def test_results_cleared_by_the_agent_are_whole_here_and_said(book):
     conversation = book.read()
     assert conversation.messages[2].results[0].text == "long"
     assert codes(conversation) == ["cleared"]
+
+
+def test_a_block_that_is_no_object_is_kept(book):
+    book.user(["odd", text("hello")])
+    message = book.read().messages[0]
+    assert isinstance(message.parts[0], Opaque)
+    assert message.text == "hello"
+
+
+@pytest.mark.parametrize(
+    ("row", "fit"),
+    [
+        ({"type": "summary", "leafUuid": "x"}, 90),
+        ({"type": "file-history-snapshot", "snapshot": {}}, 90),
+        ({"type": "user", "uuid": "x"}, 60),
+        ({"type": "unheard of", "uuid": "x"}, 0),
+        ({"uuid": "x"}, 0),
+        ([], 0),
+    ],
+)
+def test_how_surely_a_row_is_one_of_these(row, fit):
+    assert CLAUDE.fits(row) == fit
 
 
 # --- compactions -------------------------------------------------------------------------------------------------
@@ -465,6 +495,14 @@ def test_a_message_made_here_can_stand_first(book):
     assert texts(again) == ["so far", "done"]
 
 
+def test_a_row_made_here_belongs_to_the_session_wherever_that_is_named(book):
+    book.rows.append({"type": "summary", "summary": "title", "leafUuid": "x"})
+    book.user("hello")
+    made = Message("user", Origin.USER, (Text("first"),))
+    after = records(CLAUDE.write(book.read().with_messages([made, *book.read().messages])))
+    assert after[1]["sessionId"] == "s"
+
+
 def test_two_messages_made_alike_are_two_rows(book):
     conversation = session(book).read()
     made = Message("user", Origin.USER, (Text("again"),))
@@ -478,6 +516,14 @@ def test_a_fold_after_a_compaction_does_not_bring_the_old_history_back(book):
     made = Message("user", Origin.SUMMARY, (Text("all so far"),))
     again = load(CLAUDE.write(conversation.with_messages([made, conversation.messages[2], conversation.messages[3]])))
     assert texts(again) == ["all so far", "two", "three"]
+
+
+def test_a_message_made_after_a_kept_one_is_live(book):
+    folded(book, preservedMessages={"anchorUuid": "u5", "uuids": ["c", "d"]})
+    conversation = book.read()
+    made = Message("user", Origin.USER, (Text("made"),))
+    again = load(CLAUDE.write(conversation.with_messages([*conversation.messages[:3], made])))
+    assert texts(again) == ["so far", "second", "two", "made"]
 
 
 def test_a_conversation_made_from_nothing_is_written():

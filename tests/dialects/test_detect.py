@@ -83,6 +83,11 @@ def test_a_record_with_a_large_value_is_known(name, row):
     assert read(lines({**large, "pad": ["y" * 9000], "sum": {"z": "y" * 9000}, "n": 5})).dialect == name
 
 
+def test_records_that_fit_a_little_are_no_sign():
+    with pytest.raises(UnknownDialect):
+        read(lines({"type": "unheard of", "payload": {}}))
+
+
 def test_most_records_decide():
     assert read(lines(PI_ROW, CODEX_ROW, CODEX_ROW)).dialect == "codex"
 
@@ -167,13 +172,17 @@ def test_a_stream_is_read_once():
 # --- whatever comes, it is read or refused by name -----------------------------------------------------------------
 
 KEYS = st.sampled_from(
-    "type role content message messages payload uuid parentUuid sessionId subtype isMeta attachment prompt info parts "
-    "state input output text id tool_use_id compactMetadata preservedMessages preservedSegment uuids summary timestamp "
-    "firstKeptEntryId firstKeptEntryIndex parentId replacement_history history traj toolCallId callID tool".split()
+    """
+    type role content message messages payload uuid parentUuid sessionId subtype isMeta attachment prompt info parts
+    state input output text id tool_use_id compactMetadata preservedMessages preservedSegment uuids summary timestamp
+    firstKeptEntryId firstKeptEntryIndex parentId replacement_history history traj toolCallId callID tool
+    """.split()  # noqa: SIM905 - a list of so many words is easier to read like this
 )
 WORDS = st.sampled_from(
-    "user assistant tool system message session compaction compacted response_item event_msg attachment queued_command "
-    "compact_boundary text tool_use tool_result toolCall toolResult bashExecution nested_memory step-start file".split()
+    """
+    user assistant tool system message session compaction compacted response_item event_msg attachment queued_command
+    compact_boundary text tool_use tool_result toolCall toolResult bashExecution nested_memory step-start file
+    """.split()  # noqa: SIM905 - as above
 )
 LEAVES = st.none() | st.booleans() | st.integers(-2, 10**20) | WORDS | st.text(max_size=3)
 VALUES = st.recursive(
@@ -204,5 +213,5 @@ def test_any_records_are_read_and_written_or_refused(rows, dialect, history):
 def test_any_bytes_are_read_or_refused(data):
     try:
         read(data)
-    except FoldlineError as error:
-        assert str(error)
+    except FoldlineError:
+        return

@@ -151,6 +151,12 @@ def test_lone_surrogates_are_read():
     assert ids(read(b'{"type":"row","id":"a","text":"\\ud800"}\n')) == ["a"]
 
 
+def test_blanks_around_records_on_a_damaged_line_are_nothing_to_speak_of():
+    rows = read(b"  " + record("a") + b" " + record("b") + b" \n")
+    assert ids(rows) == ["a", "b"]
+    assert rows.notices == ()
+
+
 def test_blank_lines_are_nothing_to_speak_of():
     rows = read(b"\n \r\n" + record("a") + b"\r\n\n")
     assert ids(rows) == ["a"]

@@ -222,6 +222,7 @@ def test_a_result_made_for_a_legacy_call_is_a_function_message():
         },
         {"role": "user", "content": "x", "tool_calls": [{"id": "c"}]},
         {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:;base64,AA"}}]},
+        {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,"}}]},
         {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://x.test/?;base64,AA"}}]},
         {"role": "user", "content": [{"type": "file", "file": {"file_data": "data:;base64,AA"}}]},
         {

@@ -220,6 +220,17 @@ def test_changed_words_keep_their_place(export):
     assert parts[3]["state"]["input"] == {"command": "pwd"}
 
 
+def test_a_result_may_become_an_error_and_a_turn_may_be_empty(export):
+    export.user("go")
+    export.says(tool("c1"))
+    export.turn("assistant")
+    conversation = export.read()
+    failed = replace(conversation.messages[2].results[0], is_error=True)
+    messages = [*conversation.messages[:2], conversation.messages[2].with_parts([failed])]
+    state = rebuilt(conversation, messages)["messages"][1]["parts"][1]["state"]
+    assert (state["status"], state["error"], "output" in state) == ("error", "out", False)
+
+
 def test_a_call_whose_result_is_gone_is_pending_again(export):
     export.user("go")
     export.says(tool("c1"))

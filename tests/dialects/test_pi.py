@@ -305,6 +305,39 @@ def test_results_and_pictures_made_here_are_written(session):
     assert again.messages[1].parts == made[0].parts
 
 
+def test_a_result_put_among_the_users_words_becomes_words(session):
+    session.user("one")
+    conversation = session.read()
+    mixed = conversation.messages[0].with_parts([Text("see"), ToolResult("c1", (Text("out"),))])
+    assert texts(load(PI.write(conversation.with_messages([mixed])))) == ["see\nout"]
+
+
+def test_a_result_that_is_gone_takes_its_row_with_it(session):
+    session.user("go")
+    session.says(call("c1"), call("c2"))
+    session.result("c1", "one")
+    session.result("c2", "two")
+    conversation = session.read()
+    less = conversation.messages[2].with_parts(conversation.messages[2].parts[:1])
+    again = load(PI.write(conversation.with_messages([*conversation.messages[:2], less])))
+    assert [r.text for r in again.messages[2].results] == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("row", "fit"),
+    [
+        ({"type": "session", "id": "s", "cwd": "/", "timestamp": "t"}, 100),
+        ({"type": "message", "timestamp": "t", "message": {"role": "user"}}, 95),
+        ({"type": "compaction", "timestamp": "t"}, 70),
+        ({"type": "message", "payload": {}}, 0),
+        ({"timestamp": "t"}, 0),
+        (5, 0),
+    ],
+)
+def test_how_surely_an_entry_is_one_of_these(row, fit):
+    assert PI.fits(row) == fit
+
+
 def test_a_conversation_made_from_nothing_is_written():
     made = Message("user", Origin.USER, (Text("go"),))
     assert texts(load(PI.write(replace(load(b""), layout=None).with_messages([made])))) == ["go"]

@@ -26,6 +26,8 @@ ROOM_FOR_BARS = 60
 """In narrower terminals the numbers need the room."""
 ROOM_FOR_DETAILS = 44
 """In narrower ones still, only names and tokens are shown."""
+SHORTEST_BAR = 8
+"""Below this a bar tells nothing."""
 BAR_SHARE = 3
 """A bar gets a third of the width."""
 HEADING = "bold"
@@ -77,6 +79,17 @@ class Picture:
     def full_bar(self, share: float, length: int) -> str:
         filled = min(length, round(share * length))
         return self.full * filled + self.empty * (length - filled)
+
+    def compare(self, *rows: tuple[str, int, int]) -> None:
+        """One bar for each (name, tokens, messages), the longest as long as there is room for."""
+        names = max(len(name) for name, _, _ in rows)
+        ends = [f" {tokens:>9,} tokens {messages:>6,} messages" for _, tokens, messages in rows]
+        room = self.width - names - 1 - max(map(len, ends))
+        most = max(tokens for _, tokens, _ in rows) or 1
+        for (name, tokens, _), end in zip(rows, ends, strict=True):
+            filled = round(tokens / most * room) if room >= SHORTEST_BAR else 0
+            bar = f"{self.full * max(filled, 1):<{room}}" if room >= SHORTEST_BAR else ""
+            self.out.print(Text.assemble(f"{name:<{names}} ", (bar, BAR), end), width=self.width, crop=False)
 
     def counts(self, found: Inspection) -> None:
         counts = [

@@ -31,6 +31,8 @@ COMMANDS = {
     "inspect": "foldline.cli.inspecting",
     "prune": "foldline.cli.pruning",
     "select": "foldline.cli.selecting",
+    "compact": "foldline.cli.compacting",
+    "handoff": "foldline.cli.handing",
     "validate": "foldline.cli.validating",
 }
 """Each command and the module whose `command` it is."""

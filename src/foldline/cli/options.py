@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -57,7 +57,7 @@ def _dialect(_: click.Context, __: click.Parameter, name: str | None) -> str | N
     return name
 
 
-_OPTIONS = (
+_READING = (
     click.argument("file", metavar="FILE"),
     click.option(
         "--dialect", metavar="NAME", callback=_dialect, help="Read FILE as this dialect instead of finding it out."
@@ -77,22 +77,32 @@ _OPTIONS = (
         metavar="N",
         help="Which conversation of a file that holds several, counted from 0.",
     ),
-    click.option("--model", metavar="NAME", default="", help="The model to count for; else the one FILE names."),
     click.option("--window", type=click.IntRange(min=1), metavar="N", help="Its context window in tokens."),
     click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs."),
 )
+_MODEL = click.option("--model", metavar="NAME", default="", help="The model to count for; else the one FILE names.")
 
 
 def common(function: Callable[..., Any]) -> Callable[..., Any]:
     """Gives a command the common options, packed into its first argument."""
 
     @wraps(function)
+    def with_model(given: Given, model: str, **options: Any) -> Any:
+        return function(replace(given, model=model), **options)
+
+    return _MODEL(reading(with_model))  # type: ignore[no-any-return]
+
+
+def reading(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same without --model, for commands in which that is whom they ask."""
+
+    @wraps(function)
     def packed(file: str, as_json: bool, **options: Any) -> Any:
-        shared = {name: options.pop(name) for name in ("dialect", "history", "pick", "model", "window")}
+        shared = {name: options.pop(name) for name in ("dialect", "history", "pick", "window")}
         return function(Given(file, json=as_json, **shared), **options)
 
     command: Callable[..., Any] = packed
-    for option in reversed(_OPTIONS):
+    for option in reversed(_READING):
         command = option(command)
     return command
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
@@ -27,6 +28,11 @@ _HARMFUL = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069
 def safe(text: str) -> str:
     """The text with everything a terminal would obey shown as an escape."""
     return _HARMFUL.sub(lambda found: _escape(ord(found[0])), text)
+
+
+def safe_text(text: str) -> str:
+    """The same for text of several lines, which stays so."""
+    return _HARMFUL.sub(lambda found: found[0] if found[0] in "\t\n" else _escape(ord(found[0])), text)
 
 
 def safe_json(data: bytes) -> bytes:
@@ -56,10 +62,11 @@ def console(stream: TextIO) -> Console:
 
 
 class Working:
-    """A line on stderr that says what is being done, shown after a second and taken away at the end."""
+    """A line on stderr that says what is being done and for how long, shown after a second, taken away at the end."""
 
     def __init__(self, text: str) -> None:
         self._text = text
+        self._start = time.monotonic()
         self._lock = threading.Lock()
         self._status: Status | None = None
         self._over = False
@@ -67,13 +74,15 @@ class Working:
     def step(self, text: str) -> None:
         with self._lock:
             self._text = text
-            if self._status:
-                self._status.update(safe(text))
+
+    def __rich__(self) -> str:
+        """What the line says now. It is drawn anew several times a second."""
+        return f"{safe(self._text)} · {time.monotonic() - self._start:.0f} s"
 
     def show(self) -> None:
         with self._lock:
             if not self._over:
-                self._status = console(sys.stderr).status(safe(self._text))
+                self._status = console(sys.stderr).status(self)
                 self._status.start()
 
     def end(self) -> None:

@@ -1,21 +1,23 @@
 """The audit: a summary is held against its source before anyone relies on it.
 
-    Summary, source ── audit ──> Audited (the summary mended, findings)
+    Summary, Evidence ── audit ──> Audited (the summary mended, findings)
 
 Identifiers that occur nowhere in the source are inventions: their lines go, and a section that is mostly invention
 goes whole. The user's consent is never a model's to report: a line that claims it stands only where the user's own
-words carry it. What only a tool said never becomes a rule, a task or a next step. Nothing is added here.
+words carry it. What only a tool said never becomes a rule, a task or a next step. Nothing is added here, and every line
+that goes is named in a finding. How each is told is in identifiers.py, consent.py and echoes.py.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
+from foldline.core.consent import carried, claims
+from foldline.core.echoes import Passages, comparable, repeats, stems
 from foldline.core.facts import Facts
-from foldline.core.sentences import consents
+from foldline.core.identifiers import Source
 from foldline.core.summary import Section, Summary
 from foldline.errors import Ungrounded
 
@@ -27,25 +29,8 @@ BINDING = frozenset(
 """Sections that tell the next model what to do."""
 MOSTLY = 0.5
 """A section of which more lines than this share are inventions is refused whole."""
-GRAM = 4
-"""Words in a row that show where a line was taken from."""
-SHORTEST = 4
-"""Letters of a word that counts when lines are compared."""
 
-_IDENTIFIER = re.compile(
-    r"https?://[^\s)>\]\"'`]+"
-    r"|(?:[\w.@~-]+)?(?:/[\w.@+-]+){2,}"
-    r"|\b[\w-]+/[\w./-]*\w\.\w{1,6}\b"
-    r"|\b[\w-]+\.(?:py|js|ts|tsx|jsx|go|rs|java|rb|c|h|cpp|cs|md|json|toml|ya?ml|sql|sh|txt|html|css|lock|cfg|ini)\b"
-    r"|\b[a-z]+(?:_[a-z0-9]+)+\b|\b[a-z]+(?:[A-Z][a-z0-9]+)+\b|\b[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+\b"
-    r"|\b[0-9a-f]{7,40}\b|\b\d{4,}\b"
-)
-_CONSENT_CLAIM = re.compile(
-    r"\b(?:user|they|he|she|customer|owner)\b[^.\n]{0,60}?\b(?:approv|agree|consent|confirm|authori[sz]|permit|"
-    r"allow|gave (?:permission|the go)|green.?light|signed off|okay(?:ed|s)|accept)",
-    re.I,
-)
-_DATE_LIKE = re.compile(r"^(?:19|20)\d\d$")
+__all__ = ["BINDING", "Audited", "Evidence", "Finding", "audit", "comparable"]
 
 
 class Finding(NamedTuple):
@@ -59,13 +44,18 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Audited:
+    """The summary as far as the evidence carries it, and what was taken out."""
+
     summary: Summary
     findings: tuple[Finding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a summary may rest on: everything in the span, and of it what people and the assistant said."""
+    """What a summary may rest on: everything in the span, and of it what tools printed and what everyone else said.
+
+    `spoken` and `from_tools` are made by `comparable`.
+    """
 
     everything: str
     spoken: str
@@ -75,81 +65,62 @@ class Evidence:
 
 def audit(summary: Summary, evidence: Evidence) -> Audited:
     """The summary without what the evidence does not carry. Raises Ungrounded when nothing is left."""
+    judge = _Judge(summary, evidence)
     kept: list[Section] = []
     findings: list[Finding] = []
     for section in summary.sections:
-        checked, faults = _section(section, evidence)
-        findings += faults
-        if checked.text.strip():
-            kept.append(checked)
+        lines = section.text.split("\n")
+        wrong = dict(_with_what_hangs_on(lines, [judge.fault(line, section.key) for line in lines]))
+        refused = _mostly_invented(lines, wrong)
+        action: Literal["line removed", "section refused"] = "section refused" if refused else "line removed"
+        gone = {number: wrong.get(number, "invented") for number in range(len(lines)) if refused or number in wrong}
+        findings += [Finding(fault, section.key, lines[at], action) for at, fault in gone.items() if lines[at].strip()]
+        text = "\n".join(line for number, line in enumerate(lines) if number not in gone).strip()
+        kept += [section._replace(text=text)] if text else []
     if not any(section.key for section in kept):
         raise Ungrounded("nothing in the summary can be found in the conversation")
-    return Audited(Summary(summary.style, tuple(kept), summary.version), tuple(findings))
+    return Audited(replace(summary, sections=tuple(kept)), tuple(findings))
 
 
-def _section(section: Section, evidence: Evidence) -> tuple[Section, list[Finding]]:
-    lines = section.text.split("\n")
-    faults = [(line, _fault(line, section.key, evidence)) for line in lines]
-    wrong = [(line, fault) for line, fault in faults if fault]
-    if not wrong:
-        return section, []
+class _Judge:
+    """The evidence, prepared for the lines of one summary."""
+
+    def __init__(self, summary: Summary, evidence: Evidence) -> None:
+        binding = [section.text for section in summary.sections if section.key in BINDING]
+        wanted = frozenset(stems("\n".join(binding)))
+        self._facts = evidence.facts
+        self._source = Source(evidence.everything)
+        self._shown = Passages(evidence.from_tools, wanted)
+        self._said = Passages(evidence.spoken, wanted)
+
+    def fault(self, line: str, key: str) -> Fault | None:
+        if self._source.lacks(line):
+            return "invented"
+        if claims(line) and not carried(line, self._facts):
+            return "consent"
+        return "tool-instruction" if key in BINDING and repeats(line, self._shown, self._said) else None
+
+
+def _with_what_hangs_on(lines: Sequence[str], faults: Sequence[Fault | None]) -> Iterator[tuple[int, Fault]]:
+    """Faulty lines, and what stands below an invented heading or item: it would seem to belong to the one above."""
+    depths = _depths(lines)
+    holder, cause = 0, None
+    for number, (line, fault) in enumerate(zip(lines, faults, strict=True)):
+        if line.strip() and depths[number] <= depths[holder]:
+            cause = None
+        if fault and not cause:
+            holder, cause = number, fault if fault != "tool-instruction" else None
+        if line.strip() and (found := fault or cause):
+            yield number, found
+
+
+def _depths(lines: Sequence[str]) -> list[int]:
+    """How far each line is indented; headings stand above all. The first line has lost its indent, and gets it back."""
+    depths = [-1 if line.startswith("#") else len(line) - len(line.lstrip()) for line in lines]
+    rest = [depth for depth, line in zip(depths[1:], lines[1:], strict=True) if line.strip()]
+    return [max(depths[0], min(rest, default=0)) if depths[0] == 0 else depths[0], *depths[1:]]
+
+
+def _mostly_invented(lines: Sequence[str], wrong: dict[int, Fault]) -> bool:
     said = sum(1 for line in lines if line.strip())
-    if sum(1 for _, fault in wrong if fault == "invented") > MOSTLY * said and said > 1:
-        return section._replace(text=""), [
-            Finding(fault, section.key, line, "section refused") for line, fault in wrong
-        ]
-    text = "\n".join(line for line, fault in faults if not fault)
-    return section._replace(text=text), [Finding(fault, section.key, line, "line removed") for line, fault in wrong]
-
-
-def _fault(line: str, key: str, evidence: Evidence) -> Fault | None:
-    if any(name not in evidence.everything for name in identifiers(line)):
-        return "invented"
-    if _CONSENT_CLAIM.search(line) and not _carried(line, evidence):
-        return "consent"
-    if key in BINDING and _tools_word(line, evidence):
-        return "tool-instruction"
-    return None
-
-
-def identifiers(text: str) -> Iterator[str]:
-    """Names that can be looked up: paths, symbols, hashes, addresses, long numbers."""
-    for match in _IDENTIFIER.finditer(text):
-        name = match.group().rstrip(".,:;/")
-        if not _DATE_LIKE.match(name) and len(name) > 3:
-            yield name
-
-
-def _carried(line: str, evidence: Evidence) -> bool:
-    """The user answered yes to something that this line speaks of."""
-    words = set(_words(line))
-    for fact in evidence.facts.of("decision", "rule"):
-        if consents(fact.text) or fact.kind == "rule":
-            shared = words & set(_words(f"{fact.about} {fact.text}"))
-            if len(shared) >= 2:
-                return True
-    return False
-
-
-def _tools_word(line: str, evidence: Evidence) -> bool:
-    """The line repeats what a tool said, and nobody else did."""
-    grams = list(_grams(_words(line)))
-    if not grams:
-        return False
-    said = sum(gram in evidence.spoken for gram in grams)
-    shown = sum(gram in evidence.from_tools for gram in grams)
-    return shown > said and shown >= max(1, len(grams) // 3)
-
-
-def _words(text: str) -> list[str]:
-    return [word for word in re.findall(r"\w+", text.casefold()) if len(word) >= SHORTEST]
-
-
-def _grams(words: Sequence[str]) -> Iterator[str]:
-    for at in range(len(words) - GRAM + 1):
-        yield " ".join(words[at : at + GRAM])
-
-
-def comparable(text: str) -> str:
-    """Text in the form in which lines are compared: long words in small letters, one blank between."""
-    return " ".join(_words(text))
+    return said > 1 and sum(fault == "invented" for fault in wrong.values()) > MOSTLY * said

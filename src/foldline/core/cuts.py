@@ -24,7 +24,9 @@ Rule = Callable[[Sequence[Message], Pairing], set[int]]
 
 def outside_cycles(messages: Sequence[Message], pairing: Pairing) -> set[int]:
     """Never inside a tool cycle, however long it is or late its results are."""
-    return set(range(len(messages) + 1)) - inside((cycle.start, cycle.stop) for cycle in pairing.cycles)
+    allowed = set(range(len(messages) + 1))
+    allowed -= inside([(start, stop) for start, _, stop, _, _ in pairing.cycles])
+    return allowed
 
 
 def with_its_system(messages: Sequence[Message], _: Pairing) -> set[int]:
@@ -32,7 +34,7 @@ def with_its_system(messages: Sequence[Message], _: Pairing) -> set[int]:
     leading = 0
     while leading < len(messages) and messages[leading].role == "system":
         leading += 1
-    return set(range(leading, len(messages) + 1)) | {0}
+    return {0, *range(leading, len(messages) + 1)}
 
 
 def before_thinking(messages: Sequence[Message], pairing: Pairing) -> set[int]:
@@ -54,8 +56,10 @@ RULES: tuple[Rule, ...] = (outside_cycles, with_its_system, before_thinking)
 
 def legal(messages: Sequence[Message], pairing: Pairing, rules: Sequence[Rule] = RULES) -> set[int]:
     """The positions that every rule allows."""
-    everywhere = set(range(len(messages) + 1))
-    return everywhere.intersection(*(rule(messages, pairing) for rule in rules)) | {0}
+    allowed = [rule(messages, pairing) for rule in rules] or [set(range(len(messages) + 1))]
+    found = set.intersection(*allowed)
+    found.add(0)
+    return found
 
 
 def choose(

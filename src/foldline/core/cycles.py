@@ -70,10 +70,15 @@ def begins_with_thinking(messages: Sequence[Message], cycle: ToolCycle) -> bool:
 def inside(spans: Iterable[tuple[int, int]]) -> set[int]:
     """The positions within any of these ranges, which begin one after the other and may overlap."""
     found: set[int] = set()
-    done = 0
+    done = 0  # what an earlier span has covered is not looked at again
     for start, stop in spans:
-        found.update(range(max(start + 1, done), stop))
-        done = max(done, stop)
+        first = start + 1 if start >= done else done
+        if first + 1 == stop:  # a step and one message of results: nearly all of them
+            found.add(first)
+        else:
+            found.update(range(first, stop))
+        if stop > done:
+            done = stop
     return found
 
 

@@ -32,6 +32,12 @@ _FAILED = re.compile(
     re.I,
 )
 _RUNNING = re.compile(r"^(?:Process running with session ID|Command running in background)", re.M)
+FRAME = re.compile(
+    r"\s*(?:chunk id:|wall time:|process exited|original token count:|exit code|output:|</?\w+>"
+    r"|\[?the command completed)",
+    re.I,
+)
+"""Lines in which the tool speaks of the run rather than shows what it said."""
 _LOOK = 400
 """Characters at either end of a result in which its outcome is sought."""
 _FENCE = re.compile(r"^```(?:bash|mswea_bash_command)[ \t]*\n(.*?)\n```", re.M | re.S)

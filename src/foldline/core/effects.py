@@ -4,7 +4,7 @@
     Known(texts)            ──> {text: Checkpoint}    which of these texts are checkpoints that came back
     Keep(conversation)      ──> None                  store the originals, before anything else
     Asking(asks)            ──> [Reply or CallerError] one model call each; several may run at once
-    Save(plan, checkpoint)  ──> None                  make the view durable, before it is claimed
+    Save(plan, checkpoint)  ──> None, or Recalled     make the view durable, before it is claimed; someone was faster
     Tell(notice)            ──> None                  say something to whoever listens
 
 An effect that fails is answered with its error as a value, so that every outcome is seen in the engine.
@@ -36,6 +36,8 @@ class ViewPlan:
     """The reference of the checkpoint that stands before it."""
     carried: int | None = None
     """A user message before `start` that is shown behind the checkpoint."""
+    clamped: int = 0
+    """Characters of it that are shown, where not all of them are."""
     stubs: frozenset[str] = frozenset()
     tokens: int = 0
     in_row: int = 0
@@ -43,14 +45,17 @@ class ViewPlan:
     """Messages before `start` that are shown in front of the checkpoint."""
     settings: PruneSettings | None = None
     """How the stubs are made, where not as usual: a stub must be the same bytes on every turn."""
+    ready: bool = False
+    """Made ahead of need: nothing is shown so before it has to be."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """A plan found again, and the checkpoint it shows."""
+    """A plan found again, and the checkpoint it shows. `ready` is one made ahead of need, if there is."""
 
     plan: ViewPlan
     checkpoint: Checkpoint | None = None
+    ready: Recalled | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +81,15 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class Save:
+    """`covered` names the messages the checkpoint stands for; `over` is the plan this one takes the place of.
+
+    Where another plan has that place by now, nothing is saved, and that one is the answer.
+    """
+
     plan: ViewPlan
     checkpoint: Checkpoint | None = None
+    covered: tuple[str, ...] = ()
+    over: ViewPlan | None = None
 
 
 @dataclass(frozen=True, slots=True)

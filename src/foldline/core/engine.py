@@ -5,8 +5,8 @@
                                                      └─ prune → cut → Asking → audit → fold
                                                         → prove → Save ──────────────────────┘
 
-How a cut and a checkpoint are found that fit is in compaction.py; asking a model is in summarise.py. If nothing legal
-fits, CannotFit carries the smallest view there is.
+How a history is shown so far is in ground.py; how a cut and a checkpoint are found that fit is in compaction.py; asking
+a model is in summarise.py. If nothing legal fits, CannotFit carries the smallest view there is.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from foldline.core.checkpoint import Checkpoint
-from foldline.core.compaction import NEVER, Compaction, Folded, Ground
+from foldline.core.compaction import NEVER, Compaction, Folded
 from foldline.core.effects import Effect, Keep, Known, Recall, Recalled, Save, Tell, ViewPlan
-from foldline.core.fold import Base
+from foldline.core.ground import Given, Ground, ground_of
 from foldline.core.meter import Meter, Tally
 from foldline.core.options import Options
 from foldline.core.policy import Decision, Past, cache_cost, decide
@@ -50,30 +50,25 @@ class _Turn:
         self.given, self.options, self.meter, self.chain = conversation, options, meter, chain
         self.budget = options.budget.reserving(conversation.head.max_output)
         self.notices: list[Notice] = list(conversation.notices)
+        self.recalled: Recalled | None = None
+        self.unsaved: ViewPlan | None = None
+        """A plan that could not be kept."""
 
     def run(self) -> Generator[Effect, Any, View]:
         yield from self._try(Keep(self.given), "the originals could not be archived")
         messages, returned = yield from self._recognised()
-        digests = self.chain.digests(messages)
-        recalled: Recalled | None = yield from self._try(Recall(digests, self.options.scope), "nothing was recalled")
-        ground = self._ground(messages, digests, recalled, returned)
-        shown = self._shown(ground)
-        before = self._count(shown)
-        decision = self._decision(before.tokens, before.bytes, ground)
+        digests = self.chain.digests(self.given.messages)
+        self.recalled = yield from self._try(Recall(digests, self.options.scope), "nothing was recalled")
+        given = Given(self.given, messages, digests, returned, self.options.pins)
+        ground = ground_of(given, self.recalled)
+        tally = self._count(self._shown(ground))
+        decision = self._decision(tally, ground)
         if decision.action == "rest" or self.given.head.remote:
-            return self._resting(shown, decision, before.tokens, ground)
-        pruned, plan = self._pruned(ground)
-        tokens = self._count(pruned).tokens
-        limit = self.options.to or self.budget.room
-        if not self.options.force and tokens <= limit and not self._too_heavy(pruned):
-            if plan.stubs == ground.plan.stubs:
-                return self._resting(shown, replace(decision, action="rest"), before.tokens, ground)
-            plan = replace(plan, tokens=tokens, in_row=0)
-            yield from self._saved(Save(plan))
-            decision = replace(decision, action="prune")
-            return self._view(pruned, decision, before.tokens, ground, plan=plan)
-        folded = yield from Compaction(ground, self.options, self.budget, self.meter, decision).run()
-        return (yield from self._claimed(folded, decision, before.tokens, ground, shown))
+            return (yield from self._resting(ground, decision))
+        found = yield from self._eased(ground, decision)
+        if found is None and not self.options.force:
+            found = yield from self._made_ready(given, ground, decision)
+        return found or (yield from self._folded(ground, decision))
 
     def _recognised(self) -> Generator[Effect, Any, tuple[tuple[Message, ...], tuple[int, Checkpoint] | None]]:
         """The messages, with checkpoints that came back as input known for what they are."""
@@ -91,85 +86,132 @@ class _Turn:
         last = max(texts[text] for text in known)
         return marked, (last, known[marked[last].text])
 
-    def _ground(
-        self,
-        messages: tuple[Message, ...],
-        digests: tuple[str, ...],
-        recalled: Recalled | None,
-        returned: tuple[int, Checkpoint] | None,
-    ) -> Ground:
-        """What the history is shown as so far."""
-        plan = recalled.plan if recalled else ViewPlan("", 0)
-        checkpoint = recalled.checkpoint if recalled else None
-        base = Base()
-        if checkpoint and recalled:
-            base = Base(front_again(messages, plan, checkpoint), plan.start)
-        elif returned:
-            at, checkpoint = returned
-            base = Base(messages[: at + 1], at + 1)
-            plan = replace(plan, start=at + 1, checkpoint=checkpoint.ref, pins=tuple(range(at)))
-        return Ground(self.given, messages, digests, base, checkpoint, plan)
-
     def _shown(self, ground: Ground) -> tuple[Message, ...]:
         """The last view, extended by what is new: the same bytes as before, and then more."""
-        view = ground.base.view(ground.messages)
+        if not ground.plan.stubs:
+            return ground.view
         settings = replace(ground.plan.settings or self.options.prune, worthwhile=NEVER)
-        return prune(view, settings, ground.plan.stubs).messages if ground.plan.stubs else view
+        return prune(ground.view, settings, ground.plan.stubs).messages
 
-    def _pruned(self, ground: Ground) -> tuple[tuple[Message, ...], ViewPlan]:
-        view = ground.base.view(ground.messages)
-        pruned = prune(view, ground.plan.settings or self.options.prune, ground.plan.stubs)
-        plan = replace(
-            ground.plan,
-            skeleton=ground.digests[-1] if ground.digests else "",
-            count=len(ground.messages),
-            start=ground.base.start,
-            stubs=pruned.plan,
-        )
-        return pruned.messages, plan
-
-    def _decision(self, tokens: int, size: int, ground: Ground) -> Decision:
-        past = Past(ground.plan.in_row, ground.plan.tokens or None if ground.checkpoint else None)
-        decision = decide(tokens, self.budget, past, bytes_=size)
+    def _decision(self, tally: Tally, ground: Ground) -> Decision:
+        past = Past(ground.plan.in_row, ground.plan.tokens or None if ground.shown else None)
+        decision = decide(tally.tokens, self.budget, past, bytes_=tally.bytes)
         if self.options.force:
             target = self.options.to or self.budget.at(self.budget.target)
             return replace(decision, action="compact", reason="asked for", target=target)
-        if self.options.to is not None and tokens > self.options.to:
-            return replace(
-                decision,
-                action="compact",
-                reason=f"{tokens:,} tokens are over {self.options.to:,}",
-                target=self.options.to,
-            )
         return decision
 
-    def _too_heavy(self, view: tuple[Message, ...]) -> bool:
-        limit = self.budget.max_bytes
-        return limit is not None and self._count(view).bytes > limit
+    def _resting(self, ground: Ground, decision: Decision) -> Generator[Effect, Any, View]:
+        """The last view and what is new. Where that does not extend the last view, how it is shown now is kept."""
+        plan = ground.plan
+        if ground.moved:
+            plan = replace(plan, skeleton=ground.digests[-1], count=len(ground.messages))
+            yield from self._saved(Save(plan, over=self._over(plan)))
+        shown = self._shown(ground)
+        return self._view(shown, replace(decision, action="rest"), ground, plan=plan, rebased=ground.moved)
+
+    def _eased(self, ground: Ground, decision: Decision) -> Generator[Effect, Any, View | None]:
+        """The view with more results as stubs, if that is enough."""
+        if self.options.force:
+            return None
+        fresh = NEVER if ground.plan.settings else self.options.prune.worthwhile
+        settings = replace(ground.plan.settings or self.options.prune, worthwhile=fresh)
+        pruned = prune(ground.view, settings, ground.plan.stubs)
+        tally = self._count(pruned.messages)
+        if tally.tokens > self.budget.room or self._too_heavy(tally):
+            return None
+        if pruned.plan == ground.plan.stubs:
+            return (yield from self._resting(ground, decision))
+        plan = replace(
+            ground.plan,
+            skeleton=ground.digests[-1],
+            count=len(ground.messages),
+            start=ground.base.start,
+            stubs=pruned.plan,
+            tokens=tally.tokens,
+            in_row=0,
+        )
+        lost = yield from self._saved(Save(plan, over=self._over(plan)))
+        if lost:
+            return None
+        return self._view(pruned.messages, replace(decision, action="prune"), ground, plan=plan)
+
+    def _made_ready(self, given: Given, ground: Ground, decision: Decision) -> Generator[Effect, Any, View | None]:
+        """The fold that was made ahead of need, if there is one and it is small enough still."""
+        ready = self.recalled.ready if self.recalled else None
+        if ready is None or ready.plan.checkpoint == ground.plan.checkpoint:
+            return None
+        found = ground_of(given, ready)
+        tally = self._count(self._shown(found))
+        if found.shown is None or tally.tokens > self.budget.room or self._too_heavy(tally):
+            return None
+        plan = replace(
+            found.plan, skeleton=found.digests[-1], count=len(found.messages), tokens=tally.tokens, ready=False
+        )
+        lost = yield from self._saved(Save(plan, over=self._over(plan)))
+        if lost:
+            return None
+        found = replace(found, plan=plan)
+        return self._view(self._shown(found), replace(decision, action="compact"), ground, plan=plan, instead=found)
+
+    def _folded(self, ground: Ground, decision: Decision) -> Generator[Effect, Any, View]:
+        """A fold, claimed only once it is durable. A view that is not smaller is not a fold."""
+        before = self._count(self._shown(ground)).tokens
+        folded = yield from Compaction(ground, self.options, self.budget, self.meter, decision).run()
+        if folded is None:
+            return (yield from self._resting(ground, decision))
+        if folded.tokens >= before and before <= self.budget.room:
+            self._note("no-progress", "the checkpoint would not be smaller than what it replaces")
+            return (yield from self._resting(ground, decision))
+        storm = (Notice("storm", decision.reason),) if decision.storm else ()
+        self.notices += storm
+        for notice in (*storm, *folded.notices):
+            yield Tell(notice)
+        lost = yield from self._saved(Save(folded.plan, folded.checkpoint, folded.covered, self._over(folded.plan)))
+        if lost:
+            return (yield from self._beaten(ground, decision, lost))
+        return self._view(folded.view, decision, ground, plan=folded.plan, folded=folded)
+
+    def _beaten(self, ground: Ground, decision: Decision, winner: Recalled) -> Generator[Effect, Any, View]:
+        """Someone folded the same history meanwhile: theirs is shown, so that there is one view of it."""
+        given = Given(ground.conversation, ground.messages, ground.digests, None, self.options.pins)
+        found = ground_of(given, winner)
+        self.recalled = winner
+        if self._count(self._shown(found)).tokens > self.budget.room:
+            return (yield from self._folded(found, decision))
+        self._note("folded-meanwhile", "the same history was folded by someone else at the same time: theirs is shown")
+        return self._view(self._shown(found), decision, ground, plan=found.plan, instead=found)
+
+    def _over(self, plan: ViewPlan) -> ViewPlan | None:
+        """The plan that stood in the place of this one when the turn began."""
+        there = self.recalled.plan if self.recalled else None
+        return there if there and there.skeleton == plan.skeleton else None
+
+    def _too_heavy(self, tally: Tally) -> bool:
+        return self.budget.max_bytes is not None and tally.bytes > self.budget.max_bytes
 
     def _count(self, view: tuple[Message, ...]) -> Tally:
         return self.meter.count(self.given.with_messages(view))
-
-    def _resting(self, shown: tuple[Message, ...], decision: Decision, tokens: int, ground: Ground) -> View:
-        return self._view(shown, decision, tokens, ground, plan=ground.plan, rebased=False)
 
     def _view(
         self,
         view: tuple[Message, ...],
         decision: Decision,
-        before: int,
         ground: Ground,
         *,
-        plan: ViewPlan | None,
+        plan: ViewPlan,
         rebased: bool = True,
         folded: Folded | None = None,
-        checkpoint: Checkpoint | None = None,
+        instead: Ground | None = None,
     ) -> View:
+        """The view and its receipt. `instead` is how the history is shown now, where not by a fold of this turn."""
         mended = repair(view, self.given.grammar)
         conversation = self.given.with_messages(mended.messages)
         if mended.messages == self.given.messages:
             conversation = self.given  # nothing to change: the very input
-        start = folded.plan.start if folded else ground.base.start
+        last = self._shown(ground)
+        before = self._count(last).tokens
+        shown = folded.checkpoint if folded else (instead or ground).shown
         receipt = Receipt(
             action=decision.action,
             reason=decision.reason,
@@ -177,54 +219,42 @@ class _Turn:
             tokens_after=self.meter.count(conversation).tokens,
             room=self.budget.room,
             messages=len(ground.messages),
-            kept=len(ground.messages) - start,
-            folded=start,
-            stubbed=len(plan.stubs) if plan else 0,
+            kept=len(ground.messages) - plan.start,
+            folded=plan.start,
+            stubbed=len(plan.stubs),
             rebased=rebased,
             repairs=mended.counts(),
             notices=tuple(self.notices),
         )
-        shown = checkpoint if folded else ground.checkpoint
-        if shown:
+        if shown and self._durable(plan):
             receipt = replace(receipt, checkpoint=shown.ref, generation=shown.generation, author=shown.recipe.model)
         if folded:
             receipt = _with_fold(receipt, folded)
         if rebased:
-            cost = cache_cost(before, receipt.tokens_after, self._shared(view, ground))
+            cost = cache_cost(before, receipt.tokens_after, self._shared(view, last))
             receipt = replace(receipt, rewritten=cost.rewritten, saved_per_turn=cost.saved_per_turn)
-        return View(conversation, receipt, shown, plan)
+        return View(conversation, receipt, shown if self._durable(plan) else None, plan)
 
-    def _shared(self, view: tuple[Message, ...], ground: Ground) -> int:
+    def _durable(self, plan: ViewPlan) -> bool:
+        return plan is not self.unsaved
+
+    def _shared(self, view: tuple[Message, ...], last: tuple[Message, ...]) -> int:
         """Tokens at the beginning that the new view has in common with the last."""
-        last = self._shown(ground)
         same = 0
         for one, other in zip(view, last, strict=False):
             if one != other:
                 break
             same += 1
-        return self.meter.count(self.given.with_messages(view[:same])).tokens if same else 0
+        return self._count(view[:same]).tokens if same else 0
 
-    def _claimed(
-        self, folded: Folded, decision: Decision, before: int, ground: Ground, shown: tuple[Message, ...]
-    ) -> Generator[Effect, Any, View]:
-        """A fold is claimed only once it is durable. A view that is not smaller is not a fold."""
-        if folded.tokens >= before and before <= self.budget.room:
-            self.notices.append(Notice("no-progress", "the checkpoint would not be smaller than what it replaces"))
-            return self._resting(shown, replace(decision, action="rest"), before, ground)
-        if decision.storm:
-            self.notices.append(Notice("storm", decision.reason))
-        for notice in folded.notices:
-            yield Tell(notice)
-        saved = yield from self._saved(Save(folded.plan, folded.checkpoint))
-        checkpoint = folded.checkpoint if saved else None
-        return self._view(folded.view, decision, before, ground, plan=folded.plan, folded=folded, checkpoint=checkpoint)
-
-    def _saved(self, effect: Save) -> Generator[Effect, Any, bool]:
+    def _saved(self, effect: Save) -> Generator[Effect, Any, Recalled | None]:
+        """None, or what someone else saved in its place meanwhile."""
         answer = yield effect
         if isinstance(answer, ArchiveError):
+            self.unsaved = effect.plan
             self._note("not-archived", f"the view is used but not kept: {answer}")
-            return False
-        return True
+            return None
+        return answer if isinstance(answer, Recalled) else None
 
     def _try(self, effect: Effect, what: str) -> Generator[Effect, Any, Any]:
         """The answer, or None with a notice when the archive failed: the turn goes on."""
@@ -248,13 +278,6 @@ def _with_fold(receipt: Receipt, folded: Folded) -> Receipt:
         left_out=folded.left_out,
         notices=(*receipt.notices, *folded.notices),
     )
-
-
-def front_again(messages: tuple[Message, ...], plan: ViewPlan, checkpoint: Checkpoint) -> tuple[Message, ...]:
-    """The front of a view as its plan says: system and pinned messages, the checkpoint, the carried user message."""
-    kept = {*plan.pins, *(index for index in range(plan.start) if messages[index].role == "system")}
-    carried = (messages[plan.carried],) if plan.carried is not None else ()
-    return (*(messages[index] for index in sorted(kept)), checkpoint.message, *carried)
 
 
 def _may_be_ours(message: Message) -> bool:

@@ -13,23 +13,27 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from foldline.core.cycles import Pairing
-from foldline.core.deeds import Deed, deeds
+from foldline.core.deeds import FRAME, Deed, deeds
 from foldline.core.text import head
 from foldline.core.tools import call_touches, command_of
 from foldline.model import Message, ToolCall, ToolResult
 
 LONGEST_LINE = 300
 """Characters of an error line that are kept: longer ones carry dumps."""
-SHORTEST_LINE = 14
-"""Characters a telling line has at least: "FAIL" and "Exit code 126" say nothing by themselves."""
+SHORTEST_LINE = 8
+"""A telling line has more characters than this: "FAIL" says nothing by itself."""
 MOST = 24
 """Troubles kept, the newest; those without a cure first."""
 MOST_FILES = 4
 """Files that a cure names, the last ones changed."""
 _TELLING = re.compile(
-    r"^(?:E[ \t]{2,}\S|FAILED[ \t]|ERROR\b|error(?:\[\w{1,20}\])?:|\S{0,200}(?:Error|Exception|Failure)\b[^\n]{0,20}:|"
-    r"fatal:|panic:|npm ERR!|[ \t]{0,40}--- FAIL|FAIL\b|thread '[^'\n]{1,60}' panicked)[^\n]*",
-    re.M,
+    r"(?:E[ \t]{2,}\S|FAILED[ \t]|ERROR\b|error(?:\[\w{1,20}\])?:|\S{0,200}(?:Error|Exception|Failure)\b[^\n]{0,20}:|"
+    r"fatal:|panic:|npm ERR!|[ \t]{0,40}--- FAIL|FAIL\b|thread '[^'\n]{1,60}' panicked)"
+)
+_HINTING = re.compile(
+    r"\b(?:error|failed|failure|cannot|can't|could not|unable|not found|no such|denied|refused|undefined|unknown|"
+    r"invalid|missing|conflict|expected|unexpected|aborted|timed out)\b",
+    re.I,
 )
 _TESTS_FAILED = re.compile(r"\b[1-9]\d{0,4} failed\b")
 _TESTS_LOOK = 600
@@ -83,16 +87,18 @@ def failed(deed: Deed) -> bool:
 
 
 def telling_line(result: ToolResult) -> str:
-    """The line that says what went wrong: the last telling one, else the first that is long enough, else all."""
+    """The line that says what went wrong: the last telling one, else the last that hints at it, else the first."""
     text = result.text
     searched = text if len(text) <= 2 * _LOOK else text[:_LOOK] + "\n" + text[-_LOOK:]
-    line = next((line for line in _candidates(searched) if len(line.strip()) > SHORTEST_LINE), searched)
-    return head(line.strip(), LONGEST_LINE)
+    return head(next(_candidates(searched), "").strip(), LONGEST_LINE)
 
 
 def _candidates(text: str) -> Iterator[str]:
-    yield from reversed(_TELLING.findall(text))
-    yield from text.splitlines()
+    lines = [line for line in text.splitlines() if line.strip() and not FRAME.match(line)]
+    long = [line for line in lines if len(line.strip()) > SHORTEST_LINE]
+    yield from (line for line in reversed(long) if _TELLING.match(line))
+    yield from (line for line in reversed(long) if _HINTING.search(line))
+    yield from (*long[:1], *lines[:1])
 
 
 def _goal(call: ToolCall) -> str:

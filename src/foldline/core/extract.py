@@ -13,174 +13,174 @@ import heapq
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence, Set
+from typing import TypeAlias
 
 from foldline.core.facts import Facts
-from foldline.core.sentences import asks
+from foldline.core.findings import Line, candidates, carried, shown
 from foldline.core.styles import CHECKPOINT
 from foldline.core.summary import Section, Summary
 from foldline.core.text import head
 from foldline.core.tools import command_of
-from foldline.model import Message, Origin, Text, ToolCall, ToolResult
+from foldline.model import Message
 
-VERSION = "extract/1"
-SHORTEST, LONGEST = 12, 320
-"""Characters of a line that can be a finding: shorter ones say nothing alone, longer ones are dumps."""
-MOST_LINES = 160
-"""Lines of one result that are looked at, from both ends."""
+Size: TypeAlias = Callable[[str], int]
+
+VERSION = "extract/2"
 AGENT_WROTE = 3.0
 """How much more a name is worth that the agent itself has written: it has used it, and is likely to use it again."""
+PLAIN = 0.3
+"""What a plain word of the agent's is worth: its prose tells what was found and done, with or without names."""
 HALF_LIFE = 0.25
 """After this share of the span's messages, a name is worth half."""
-TASK_LENGTH = 600
+LABEL_TOKENS = 8
+"""About what the label above a line costs."""
+NEARLY = 0.999
+"""A line whose worth fell by less than this is taken as it stands."""
+HEADING_TOKENS = 8
+"""About what a section's heading and the empty line before it cost."""
+LENGTHS = (600, 300, 120, 40)
+"""Characters of a quotation in the goal and the task: as many as there is room for."""
 
-_NAME = re.compile(r"[A-Za-z_][\w]*(?:[./:-][\w]+)*|\b\d{3,}\b")
-_TELLING = re.compile(r"[\d_./:-]|[a-z][A-Z]")
-
-
-class Line(NamedTuple):
-    """A candidate: its text, who wrote it, in which message, and the names in it."""
-
-    text: str
-    speaker: str
-    message: int
-    names: tuple[str, ...]
+_WORD = re.compile(r"\w+(?:[./:-]\w+)*")
+_TELLING = re.compile(r"[\d_./:]|[a-z][A-Z]")
+_LETTER = re.compile(r"[^\W\d_]")
+_SHORTEST_NAME = 4
+_SHORTEST_WORD = 5
 
 
 def extract(
     messages: Sequence[Message],
     facts: Facts,
     room: int,
-    size: Callable[[str], int],
+    size: Size,
     *,
     first: int = 0,
     previous: Summary | None = None,
 ) -> Summary:
     """The best summary of these messages in `room` tokens, `first` being the number of the first of them."""
-    fixed = [("goal", _goal(facts)), ("immediate", immediate(messages, facts))]
-    used = sum(size(text) for _, text in fixed)
-    lines = [*_earlier(previous), *_candidates(messages)]
-    chosen = _choose(lines, len(messages), max(room - used, 0), size)
-    context = "\n".join(_shown(chosen, first))
+    task = _longest(lambda length: _task(messages, facts, length), room // 2, size)
+    room -= _cost(task, size)
+    goal = _longest(lambda length: _goal(facts, length), room // 2, size)
+    room -= _cost(goal, size) + HEADING_TOKENS
+    lines = [*(carried(previous.get("context")) if previous else ()), *candidates(messages)]
+    context = shown(_choose(lines, len(messages), room, size), first)
     titles = {heading.key: heading.title for heading in CHECKPOINT.headings}
-    found = [(key, text) for key, text in (fixed[0], ("context", context), fixed[1]) if text]
+    found = [(key, text) for key, text in (("goal", goal), ("context", context), ("immediate", task)) if text]
     return Summary("checkpoint", tuple(Section(key, titles[key], text) for key, text in found), VERSION)
 
 
-def _goal(facts: Facts) -> str:
-    """What the user asked first, and last."""
-    said = facts.of("user")
-    if not said:
-        return ""
-    goal = f"First asked: “{head(said[0].text, TASK_LENGTH)}”"
-    return goal if len(said) == 1 else f"{goal}\nLatest: “{head(said[-1].text, TASK_LENGTH)}”"
+def _cost(text: str, size: Size) -> int:
+    return size(text) + HEADING_TOKENS if text else 0
 
 
-def immediate(messages: Sequence[Message], facts: Facts) -> str:
+def _longest(write: Callable[[int], str], room: int, size: Size) -> str:
+    """The text with the longest quotations that fit; nothing when none do."""
+    return next((text for text in map(write, LENGTHS) if _cost(text, size) <= room), "")
+
+
+def _quote(text: str, length: int) -> str:
+    return f"“{text}”" if len(text) <= length else f"“{head(text, length)} …”"
+
+
+def _goal(facts: Facts, length: int) -> str:
+    """What the user asked first."""
+    said = facts.first("user")
+    return f"First asked: {_quote(said.text, length)}" if said else ""
+
+
+def _task(messages: Sequence[Message], facts: Facts, length: int) -> str:
     """What to take up: the latest request, what was said last about it, and the last thing tried."""
-    asked, doing = facts.first("immediate"), facts.first("doing")
-    lines = [f"CONTINUE: “{head(asked.text, TASK_LENGTH)}”"] if asked else []
-    if doing:
-        lines.append(f"The assistant last said: “{head(doing.text, TASK_LENGTH)}”")
+    asked, doing, waiting = facts.first("immediate"), facts.first("doing"), facts.first("approval")
+    lines = []
+    if asked:
+        question = next((fact.about for fact in facts.of("decision") if fact.at == asked.at and fact.about), "")
+        answering = f" (in answer to {_quote(question, length)})" if question else ""
+        lines.append(f"CONTINUE: {_quote(asked.text, length)}{answering}")
+    if waiting:
+        lines.append(f"The assistant asked, and has no answer yet: {_quote(waiting.text, length)}")
+    elif doing:
+        lines.append(f"The assistant last said: {_quote(doing.text, length)}")
     calls = [call for message in messages[-6:] for call in message.calls]
     if calls:
-        lines.append(f"The last call was {calls[-1].name}: {head(command_of(calls[-1]) or calls[-1].arguments, 200)}")
+        tried = (command_of(calls[-1]) or calls[-1].arguments).strip()
+        lines.append(f"The last call was {calls[-1].name}: {_quote(tried, min(length, 200))}")
     return "\n".join(lines)
 
 
-def _earlier(previous: Summary | None) -> Iterator[Line]:
-    """What the last checkpoint had found: candidates like all others, from before the first message."""
-    for text in previous.get("context").split("\n") if previous else ():
-        if len(text) >= SHORTEST:
-            yield Line(text, "", -1, names(text))
+def names(line: Line, known: dict[str, str]) -> frozenset[str]:
+    """The words that name something: with signs, digits or an inner capital. In prose other long words too, as " word".
+
+    `known` remembers what was found out about each word.
+    """
+    found = set()
+    for word in _WORD.findall(line.text):
+        name = known.get(word)
+        if name is None:
+            name = known[word] = _name(word)
+        if name and (name[0] != " " or line.label == "assistant"):
+            found.add(name)
+    return frozenset(found)
 
 
-def _candidates(messages: Sequence[Message]) -> Iterator[Line]:
-    for index, message in enumerate(messages):
-        for part in message.parts:
-            if isinstance(part, Text) and message.origin is Origin.ASSISTANT:
-                yield from _lines(part.text.split("\n"), "assistant", index)
-            elif isinstance(part, ToolCall):
-                text = command_of(part) or part.arguments
-                yield from _lines([head(text, LONGEST)], f"call {part.name}", index)
-            elif isinstance(part, ToolResult):
-                yield from _lines(_ends(part.text), "tool output", index)
+def _name(word: str) -> str:
+    if len(word) < _SHORTEST_NAME or not _LETTER.search(word):
+        return ""
+    if _TELLING.search(word):
+        return word
+    return f" {word.lower()}" if len(word) >= _SHORTEST_WORD else ""
 
 
-def _ends(text: str) -> list[str]:
-    lines = text.split("\n")
-    return lines if len(lines) <= MOST_LINES else lines[: MOST_LINES * 3 // 4] + lines[-MOST_LINES // 4 :]
-
-
-def _lines(texts: Sequence[str], speaker: str, index: int) -> Iterator[Line]:
-    for text in texts:
-        if SHORTEST <= len(text) <= LONGEST:
-            found = names(text)
-            if found:
-                yield Line(text.strip(), speaker, index, found)
-
-
-def names(text: str) -> tuple[str, ...]:
-    """The words that name something: with signs, digits or an inner capital."""
-    return tuple({name for name in _NAME.findall(text) if len(name) > 3 and _TELLING.search(name)})
-
-
-def _choose(lines: Sequence[Line], count: int, room: int, size: Callable[[str], int]) -> list[Line]:
+def _choose(lines: Sequence[Line], count: int, room: int, size: Size) -> list[Line]:
     """Greedy by worth for tokens. A line's worth only falls as others are chosen, so a stale one is weighed again."""
-    worth = _worths(lines, count)
+    known: dict[str, str] = {}
+    named = [names(line, known) for line in lines]
+    worth = _worths(lines, named, count)
     covered: set[str] = set()
-    heap = [(-sum(worth[name] for name in line.names) / _cost(line), number) for number, line in enumerate(lines)]
+
+    def value(number: int) -> float:
+        new = sum(worth[name] for name in named[number] if name not in covered)
+        return new / (LABEL_TOKENS + len(lines[number].text) / 4)
+
+    heap = [(-value(number), number) for number in range(len(lines)) if named[number]]
     heapq.heapify(heap)
-    chosen: list[Line] = []
+    labels: set[tuple[int, str]] = set()
+    chosen: list[int] = []
     while heap and room > 0:
         stale, number = heapq.heappop(heap)
-        line = lines[number]
-        now = -sum(worth[name] for name in line.names if name not in covered) / _cost(line)
-        if now > stale * 0.999:
+        now = -value(number)
+        if now > stale * NEARLY:
             if now < 0:
                 heapq.heappush(heap, (now, number))
             continue
-        tokens = size(line.text) + 6
+        line = lines[number]
+        label = (line.message, line.label)
+        tokens = size(line.text) + 2 + (size(line.label) + 4 if label not in labels else 0)
         if tokens <= room:
-            chosen.append(line)
-            covered.update(line.names)
+            chosen.append(number)
+            covered |= named[number]
+            labels.add(label)
             room -= tokens
-    return chosen
+    return [lines[number] for number in sorted(chosen)]
 
 
-def _cost(line: Line) -> float:
-    return 8 + len(line.text) / 4
-
-
-def _worths(lines: Sequence[Line], count: int) -> dict[str, float]:
+def _worths(lines: Sequence[Line], named: Sequence[frozenset[str]], count: int) -> dict[str, float]:
     """What each name is worth: by who wrote it, how lately, and how rare it is."""
-    spread = Counter(name for line in lines for name in line.names)
+    spread = Counter(name for found in named for name in found)
     last: dict[str, int] = {}
     agents: set[str] = set()
-    for line in lines:
-        for name in line.names:
-            last[name] = max(last.get(name, -1), line.message)
-        if line.speaker == "assistant" or line.speaker.startswith("call"):
-            agents.update(line.names)
+    for line, found in zip(lines, named, strict=True):
+        last.update(dict.fromkeys(found, line.message))
+        if not line.is_tools:
+            agents |= found
     fade = math.log(2) / max(HALF_LIFE * count, 1)
     return {
-        name: (AGENT_WROTE if name in agents else 1.0) * math.exp(-fade * (count - at)) / math.sqrt(spread[name])
+        name: _weight(name, agents) * math.exp(fade * (at - count)) / math.sqrt(spread[name])
         for name, at in last.items()
     }
 
 
-def _shown(chosen: Sequence[Line], first: int) -> Iterator[str]:
-    """The findings in their order; what a tool printed is quoted and says so."""
-    for line in sorted(set(chosen), key=lambda line: line.message):
-        if line.message < 0:
-            yield line.text
-        elif line.speaker == "tool output":
-            yield f"- [{first + line.message + 1} tool output] `{line.text}`"
-        else:
-            yield f"- [{first + line.message + 1} {line.speaker}] {line.text}"
-
-
-def waiting_for(messages: Sequence[Message]) -> str:
-    """The question the assistant ended with, if it did."""
-    return asks(messages[-1].text) if messages and messages[-1].role == "assistant" else ""
+def _weight(name: str, agents: Set[str]) -> float:
+    if name[0] == " ":
+        return PLAIN
+    return AGENT_WROTE if name in agents else 1.0

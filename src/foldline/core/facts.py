@@ -9,8 +9,9 @@ of it a checkpoint has room for is decided where it is rendered.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from foldline.core.cycles import Pairing
@@ -21,16 +22,20 @@ from foldline.core.usertext import own_words
 from foldline.model import Message, Origin
 
 Kind: TypeAlias = Literal["user", "rule", "decision", "done", "open", "error", "approval", "immediate", "doing"]
-_REPLACED: frozenset[Kind] = frozenset({"done", "open", "approval", "immediate", "doing"})
-"""Kinds of which only the newest state counts."""
+_TASKS: frozenset[Kind] = frozenset({"done", "open"})
+_SINCE: frozenset[Kind] = frozenset({"approval", "doing"})
+"""What the assistant said since the user spoke: past once either speaks again."""
 SHORT_ANSWER = 400
 """Characters up to which an answer to a question is a decision by itself."""
+MOST_ERRORS = 48
+"""Errors that are carried along, the newest."""
 
 
 class Fact(NamedTuple):
     """Words from one message. `source` is that message's identity, `at` its number in the whole history.
 
-    `about` holds the words of another message that it answers: the question before a decision, the cure of an error.
+    `about` holds other words that belong to it: the question before a decision, the cure of an error, a task's status.
+    `key` is the number of a task that the agent changes one by one; its text may stand in an earlier span.
     """
 
     kind: Kind
@@ -38,6 +43,7 @@ class Fact(NamedTuple):
     source: str
     at: int
     about: str = ""
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +53,19 @@ class Facts:
     facts: tuple[Fact, ...] = ()
 
     def of(self, *kinds: Kind) -> tuple[Fact, ...]:
-        return tuple(fact for fact in self.facts if fact.kind in kinds)
+        return tuple(fact for fact in self.facts if fact.kind in kinds and fact.text)
 
     def first(self, kind: Kind) -> Fact | None:
         return next(iter(self.of(kind)), None)
 
     def then(self, later: Facts) -> Facts:
         """These facts, and those of what came after: states are replaced, words and errors add up."""
-        renewed = {fact.kind for fact in later.facts} & _REPLACED
-        if later.first("immediate"):
-            renewed |= {"doing", "approval"}
-        kept = tuple(fact for fact in self.facts if fact.kind not in renewed)
-        return Facts(tuple(dict.fromkeys(kept + later.facts)))
+        kinds = {fact.kind for fact in later.facts}
+        past = kinds & {"immediate"} | (_SINCE if kinds & {"immediate", *_SINCE} else frozenset())
+        renewed = {fact.key for fact in later.facts if fact.kind in _TASKS}  # "" stands for a list sent as a whole
+        kept = [fact for fact in self.facts if not (fact.key in renewed if fact.kind in _TASKS else fact.kind in past)]
+        named = {fact.key: fact for fact in self.facts if fact.key}
+        return Facts(_in_order((*kept, *(_worded(fact, named.get(fact.key)) for fact in later.facts))))
 
     def to_dict(self) -> list[list[Any]]:
         return [list(fact) for fact in self.facts]
@@ -68,15 +75,29 @@ class Facts:
         return cls(tuple(Fact(*fact) for fact in saved))
 
 
+def _worded(fact: Fact, earlier: Fact | None) -> Fact:
+    """A task that was only updated, with the words it has had before."""
+    if fact.text or earlier is None or not earlier.text:
+        return fact
+    return fact._replace(text=earlier.text, source=earlier.source, at=earlier.at)
+
+
+def _in_order(facts: Iterable[Fact]) -> tuple[Fact, ...]:
+    """Each once, in the order of their messages; of errors only the newest."""
+    ordered = sorted(dict.fromkeys(facts), key=lambda fact: fact.at)
+    old = set([fact for fact in ordered if fact.kind == "error"][:-MOST_ERRORS])
+    return tuple(fact for fact in ordered if fact not in old)
+
+
 def facts_of(messages: Sequence[Message], pairing: Pairing, *, first: int = 0) -> Facts:
     """The facts of a span whose first message is number `first` of the history."""
-    found = [
+    found = (
         *_words(messages, first),
         *_tasks(messages, pairing, first),
         *_troubles(messages, pairing, first),
         *_now(messages, first),
-    ]
-    return Facts(tuple(sorted(found, key=lambda fact: fact.at)))
+    )
+    return Facts(_in_order(found))
 
 
 def _words(messages: Sequence[Message], first: int) -> Iterator[Fact]:
@@ -86,25 +107,29 @@ def _words(messages: Sequence[Message], first: int) -> Iterator[Fact]:
         if message.role == "assistant":
             asked = asks(message.text) if message.text else asked
         words = own_words(message)
-        if not words:
-            continue
-        source, at = message.identity, first + index
-        yield Fact("user", words, source, at)
-        if asked and (consents(words) or len(words) <= SHORT_ANSWER):
-            yield Fact("decision", words, source, at, about=asked)
-        asked = ""
-        for sentence in sentences(words):
-            if not sentence.pasted and bears_rule(sentence.text):
-                yield Fact("rule", sentence.text, source, at)
-            elif not sentence.pasted and turns(sentence.text):
-                yield Fact("decision", sentence.text, source, at)
+        if words:
+            at = partial(Fact, source=message.identity, at=first + index)
+            yield at("user", words)
+            if asked and (len(words) <= SHORT_ANSWER or consents(words)):
+                answer = words if len(words) <= SHORT_ANSWER else next(sentences(words)).text
+                yield at("decision", answer, about=asked)
+            yield from (at(kind, text) for kind, text in _telling(words))
+            asked = ""
+
+
+def _telling(words: str) -> Iterator[tuple[Kind, str]]:
+    for sentence in sentences(words):
+        if not sentence.pasted and bears_rule(sentence.text):
+            yield "rule", sentence.text
+        elif not sentence.pasted and turns(sentence.text):
+            yield "decision", sentence.text
 
 
 def _tasks(messages: Sequence[Message], pairing: Pairing, first: int) -> Iterator[Fact]:
     for task in latest_tasks(messages, pairing):
-        kind: Kind = "done" if task.status == "completed" else "open"
+        kind: Kind = "done" if task.status in ("completed", "cancelled") else "open"
         about = "" if task.status in ("pending", "completed") else task.status
-        yield Fact(kind, task.text, messages[task.message].identity, first + task.message, about=about)
+        yield Fact(kind, task.text, messages[task.message].identity, first + task.message, about, task.key)
 
 
 def _troubles(messages: Sequence[Message], pairing: Pairing, first: int) -> Iterator[Fact]:
@@ -130,11 +155,3 @@ def _now(messages: Sequence[Message], first: int) -> Iterator[Fact]:
 
 def _speaks(message: Message) -> bool:
     return message.role == "assistant" and message.origin is Origin.ASSISTANT and bool(message.text.strip())
-
-
-def counts(facts: Facts) -> Mapping[str, int]:
-    """How many facts of each kind."""
-    found: dict[str, int] = {}
-    for fact in facts.facts:
-        found[fact.kind] = found.get(fact.kind, 0) + 1
-    return found

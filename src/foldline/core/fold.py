@@ -1,9 +1,8 @@
-"""The view: what the model is shown instead of the whole history.
+"""The view of a folded history: what stands in front of the tail, and the promises proved on it.
 
-    messages, cut, checkpoint ── fold ──> system · pinned · checkpoint · newest user message · tail
+    messages, start, front ── Base.view ──> messages ── prove ──> or BrokenPromise
 
-Builds the list and proves the promises on it. It neither summarises nor decides where to cut, and it changes no
-message: what it adds is the checkpoint alone.
+It neither summarises nor decides where to cut.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from foldline.core.cycles import Pairing, pair
-from foldline.core.repair import Repaired, repair
+from foldline.core.text import head, tail
 from foldline.core.usertext import own_words
 from foldline.errors import FoldlineError
-from foldline.model import Grammar, Message
+from foldline.model import Grammar, Message, Text, ToolResult
 
 
 class BrokenPromise(FoldlineError):
@@ -41,15 +40,16 @@ def newest_user(messages: Sequence[Message]) -> int | None:
     return next((index for index in range(len(messages) - 1, -1, -1) if own_words(messages[index])), None)
 
 
-def front_of(
-    messages: Sequence[Message], cut: int, checkpoint: Message, pairing: Pairing, pins: Iterable[int] = ()
-) -> tuple[Message, ...]:
-    """What stands before the tail when messages[:cut] are folded into the checkpoint."""
-    kept = {index for index in range(cut) if messages[index].role == "system"}
-    kept |= with_cycles((pin for pin in pins if pin < cut), pairing)
-    newest = newest_user(messages)
-    carried = (messages[newest],) if newest is not None and newest < cut and newest not in kept else ()
-    return (*(messages[index] for index in sorted(kept) if index < cut), checkpoint, *carried)
+def carried(message: Message, length: int = 0) -> Message:
+    """A user message as it stands behind a checkpoint: without results, whose calls are folded; by its two ends when
+    only `length` characters of it are to be shown."""
+    if message.results:
+        message = message.with_parts(part for part in message.parts if type(part) is not ToolResult)
+    text = message.text
+    if not length or len(text) <= length:
+        return message
+    gap = f"[… {len(text) - length:,} characters of this message left out here; original {message.identity} …]"
+    return message.with_parts((Text(f"{head(text, length * 2 // 3)}\n{gap}\n{tail(text, length // 3)}"),))
 
 
 def with_cycles(indices: Iterable[int], pairing: Pairing) -> set[int]:
@@ -62,11 +62,6 @@ def with_cycles(indices: Iterable[int], pairing: Pairing) -> set[int]:
         if any(index in wanted for index in span):
             wanted.update(span)
     return wanted
-
-
-def legal_view(view: Sequence[Message], grammar: Grammar) -> Repaired:
-    """The view as its provider accepts it, and what had to be mended."""
-    return repair(view, grammar)
 
 
 def prove(view: Sequence[Message], history: Sequence[Message], grammar: Grammar) -> None:

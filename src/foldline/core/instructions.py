@@ -1,28 +1,56 @@
 """Compaction instructions that a project or a user wrote down: a section headed "Compact Instructions" or the like.
 
-Sought in the user's own words and in memory files, never in what a tool printed.
+    messages, memory files ── compact_instructions ──> text for the request
+
+Sought in the user's own words and in memory files, never in what a tool printed or a model wrote. What it says goes
+into a request as a quotation; whether to obey is not decided here.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
+from foldline.core.markup import fenced
 from foldline.core.text import head
 from foldline.core.usertext import own_words
 from foldline.model import Message
 
 LONGEST = 2_000
-"""Characters of such a section that are passed on."""
+"""Characters of all such sections together: more would crowd out the request they belong to."""
 
-_SECTION = re.compile(
-    r"^(?P<marks>#{1,6})[ \t]+(?:compact|compaction|summary) instructions[ \t]*:?[ \t]*$\n(?P<text>(?:(?!#{1,6}[ \t]).*\n?)*)",
-    re.I | re.M,
-)
+_HEADING = re.compile(r" {0,3}(?P<marks>#{1,6})[ \t]+(?P<title>\S.{0,200})$", re.S)
+_TITLE = re.compile(r"\W*(?:compact(?:ion)?|summary|summari[sz]ation) instructions?\W*", re.I)
 
 
 def compact_instructions(messages: Sequence[Message], memory_texts: Iterable[str] = ()) -> str:
-    """The text of every such section, the memory files' first."""
-    texts = [*memory_texts, *(own_words(message) for message in messages)]
-    found = [match.group("text").strip() for text in texts for match in _SECTION.finditer(text)]
-    return head("\n\n".join(filter(None, dict.fromkeys(found))), LONGEST)
+    """All such sections, the memory files' first. Where they are too long the latest count, and the rest is said."""
+    texts = (*memory_texts, *(own_words(message) for message in messages))
+    newest = list(dict.fromkeys(reversed([section for text in texts for section in _sections(text)])))
+    kept, room = list[str](), LONGEST
+    for section in newest:
+        if room > 0:
+            kept.append(_shortened(section, room))
+        room -= len(section)
+    left = [f"({len(newest) - len(kept)} older sections left out)"] if len(kept) < len(newest) else []
+    return "\n\n".join((*left, *reversed(kept)))
+
+
+def _shortened(section: str, room: int) -> str:
+    first = head(section, room)
+    return section if len(first) == len(section) else f"{first} … ({len(section) - len(first):,} more characters)"
+
+
+def _sections(text: str) -> Iterator[str]:
+    """What stands under such headings, up to the next heading of their level. Code is no heading."""
+    lines = text.split("\n")
+    level, section = 0, list[str]()
+    for line, inside in zip(lines, fenced(lines), strict=True):
+        heading = None if inside else _HEADING.match(line)
+        if heading and (not level or len(heading["marks"]) <= level):
+            yield from filter(None, ["\n".join(section).strip()])
+            section = []
+            level = len(heading["marks"]) if _TITLE.fullmatch(heading["title"]) else 0
+        elif level:
+            section.append(line)
+    yield from filter(None, ["\n".join(section).strip()])

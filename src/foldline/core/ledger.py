@@ -56,7 +56,9 @@ class Ledger:
 
     @property
     def deleted(self) -> tuple[str, ...]:
-        return self._with({"deleted"}, without=set())
+        """Gone, and not to another place."""
+        left = {old for old, _ in self.moves}
+        return tuple(path for path in self._with({"deleted"}, without=set()) if path not in left)
 
     @property
     def moved(self) -> tuple[tuple[str, str], ...]:

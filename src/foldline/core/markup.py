@@ -43,12 +43,15 @@ def _end(lines: Sequence[str], at: int, mark: str, hopeless: dict[str, int]) -> 
     return at
 
 
+def opens_fence(line: str) -> bool:
+    return _OPENING.match(line) is not None
+
+
 def guard(text: str, special: Callable[[str], bool]) -> str:
-    """The text with a backslash before every special line, and before a fence that is never closed."""
+    """The text with a backslash before every special line outside code."""
     lines = text.split("\n")
     return "\n".join(
-        line if inside else guarded(line, lambda bare: special(bare) or _OPENING.match(bare) is not None)
-        for line, inside in zip(lines, fenced(lines), strict=True)
+        line if inside else guarded(line, special) for line, inside in zip(lines, fenced(lines), strict=True)
     )
 
 
@@ -58,11 +61,9 @@ def guarded(line: str, special: Callable[[str], bool]) -> str:
 
 
 def unguarded(line: str, special: Callable[[str], bool]) -> str:
-    """A line outside fences as it was before it was guarded."""
+    """A line as it was before it was guarded."""
     indent, slashes, rest = _pieces(line)
-    if slashes and (special(indent + rest) or _OPENING.match(indent + rest)):
-        return f"{indent}{slashes[1:]}{rest}"
-    return line
+    return f"{indent}{slashes[1:]}{rest}" if slashes and special(indent + rest) else line
 
 
 def _pieces(line: str) -> tuple[str, str, str]:

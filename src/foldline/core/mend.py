@@ -76,8 +76,7 @@ class _Mender:
         self.moved = {answer for cycle in wrong for answer in cycle.answers if answer}
         self.after = {cycle.step_stop - 1: cycle for cycle in wrong}
         self.inside = inside(
-            (cycle.start, cycle.step_stop if cycle.step_stop - 1 in self.after else cycle.stop)
-            for cycle in pairing.cycles
+            [(c.start, c.step_stop if c.step_stop - 1 in self.after else c.stop) for c in pairing.cycles]
         )
         self.quotes: list[Part] = []
         answers = (answer for cycle in pairing.cycles for answer in cycle.answers if answer and pairing.duplicates)

@@ -3,11 +3,12 @@
     facts, ledger, room ── notes ──> Notes (text, what was left out)
 
 Every line is a piece with a rank; pieces are taken in the order of rank while there is room, and shown in the order of
-their sections. What did not fit is counted and said, with the way to get it back.
+their sections. What did not fit is counted and said.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -19,6 +20,10 @@ from foldline.core.text import head
 
 LONG_MESSAGE = 1_500
 """Characters of a user message above which its pasted blocks are named instead of shown."""
+LONGEST_WORDS = 6_000
+"""Characters of the user's own words in one message that are shown: ten times what people type, a tenth of a dump."""
+PRESSING = 1_000_000_000
+"""Added to what must not be left out while anything else of its kind is in: more than any message's number."""
 SNAPSHOT_LENGTH = 400
 """Characters of each message that the snapshot shows."""
 
@@ -64,25 +69,39 @@ class Notes:
 
 
 def notes(facts: Facts, ledger: Ledger, room: int, size: Callable[[str], int]) -> Notes:
-    """As much as fits, the most important first."""
-    pieces = [*_said(facts), *_states(facts), *_files(ledger)]
-    kept, left = _choose(pieces, room, size)
-    text = "\n\n".join(_sections(kept, left))
+    """As much as fits, the most important first. Where there is no room even to say what is missing, nothing."""
+    pieces = sorted([*_said(facts), *_states(facts), *_files(ledger)], key=lambda piece: (piece.rank, -piece.worth))
+    kept = _choose(pieces, room, size)
+    while True:
+        left = _counted(pieces, kept)
+        text = "\n\n".join(_sections(kept, left))
+        if size(text) <= room or not kept:
+            break
+        kept = kept[:-1]
+    text = text if size(text) <= room else ""
     return Notes(text, size(text), tuple(left.items()))
 
 
-def _choose(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> tuple[list[Piece], dict[str, int]]:
+def _choose(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> list[Piece]:
+    """Those that fit, by rank; the first of a section brings its heading and the line on what is missing."""
     kept: list[Piece] = []
-    left: dict[str, int] = {}
-    used = 0
-    for piece in sorted(pieces, key=lambda piece: (piece.rank, -piece.worth)):
-        tokens = size(piece.text) + 2
-        if used + tokens <= room:
+    opened: set[str] = set()
+    for piece in pieces:
+        tokens = size(piece.text) + 1
+        if piece.section not in opened:
+            tokens += size(_framed(piece.section, [_missing(99)])) + 2
+        if tokens <= room:
             kept.append(piece)
-            used += tokens
-        else:
-            left[piece.section] = left.get(piece.section, 0) + 1
-    return kept, left
+            opened.add(piece.section)
+            room -= tokens
+    return kept
+
+
+def _counted(pieces: Sequence[Piece], kept: Sequence[Piece]) -> dict[str, int]:
+    """How many pieces of each section are not kept."""
+    left = Counter(piece.section for piece in pieces)
+    left.subtract(piece.section for piece in kept)
+    return {section: count for section, count in left.items() if count}
 
 
 def _said(facts: Facts) -> Iterator[Piece]:
@@ -90,17 +109,22 @@ def _said(facts: Facts) -> Iterator[Piece]:
     for fact in facts.of("rule"):
         yield Piece("rules", f"- {_quoted(fact)}", _RANKS["rules"], fact.at, fact.at)
     for fact in facts.of("decision"):
-        about = f" (asked: “{head(fact.about, 200)}”)" if fact.about else ""
+        about = f" (asked: “{head(_line(fact.about), 200)}”)" if fact.about else ""
         yield Piece("decisions", f"- {_quoted(fact)}{about}", _RANKS["decisions"], fact.at, fact.at)
     ruling = {fact.at for fact in facts.of("rule")}
     messages = facts.of("user")
     for fact in messages:
-        worth = fact.at + (len(messages) * 1_000 if fact.at in ruling or fact is messages[0] else 0)
+        worth = fact.at + (PRESSING if fact.at in ruling or fact is messages[0] else 0)
         yield Piece("said", f"[{fact.at + 1}] {shown_words(fact.text)}", _RANKS["said"], worth, fact.at)
 
 
 def _quoted(fact: Fact) -> str:
     return f"“{head(fact.text, LONG_MESSAGE)}” [{fact.at + 1}]"
+
+
+def _line(text: str) -> str:
+    """Words that are not the user's, on one line: they cannot open a section of their own."""
+    return " ".join(text.split())
 
 
 def shown_words(text: str) -> str:
@@ -114,19 +138,22 @@ def shown_words(text: str) -> str:
             pasted += len(sentence.text)
         else:
             shown.append(sentence.text)
-    words = "\n".join(shown) or head(text, LONG_MESSAGE)
-    return f"{words}\n(pasted text of {pasted:,} characters left out here)" if pasted else words
+    words = "\n".join(shown)
+    first = head(words, LONGEST_WORDS)
+    missing = [f"{len(words) - len(first):,} more characters"] if len(first) < len(words) else []
+    missing += [f"pasted text of {pasted:,} characters"] if pasted else []
+    return f"{first}\n({' and '.join(missing)} left out here)".lstrip() if missing else first
 
 
 def _states(facts: Facts) -> Iterator[Piece]:
     for number, fact in enumerate(facts.of("open", "done")):
         mark = "[x]" if fact.kind == "done" else "[ ]"
-        status = f" ({fact.about})" if fact.about else ""
+        status = f" ({_line(fact.about)})" if fact.about else ""
         worth = 1.0 if fact.kind == "open" else 0.0
-        yield Piece("tasks", f"- {mark} {fact.text}{status}", _RANKS["tasks"], worth, number)
+        yield Piece("tasks", f"- {mark} {_line(fact.text)}{status}", _RANKS["tasks"], worth, number)
     for fact in facts.of("approval"):
-        text = f"- The assistant asked, and has no answer yet: “{fact.text}” [{fact.at + 1}]"
-        yield Piece("waiting", text, _RANKS["waiting"], 0, fact.at)
+        text = f"- The assistant asked, and has no answer yet: “{_line(fact.text)}” [{fact.at + 1}]"
+        yield Piece("waiting", text, _RANKS["waiting"], PRESSING, fact.at)
     for fact in facts.of("error"):
         cure = f" — {fact.about}" if fact.about else " — not seen to be cured"
         rank = _RANKS["errors" if fact.about else "open errors"]
@@ -134,27 +161,34 @@ def _states(facts: Facts) -> Iterator[Piece]:
 
 
 def _files(ledger: Ledger) -> Iterator[Piece]:
-    count = len(ledger.files)
-    for order, path in enumerate(ledger.modified):
-        yield Piece("modified-files", path, _RANKS["files"], count + order, order)
-    for order, (old, new) in enumerate(ledger.moved):
-        yield Piece("moved-files", f"{old} → {new}", _RANKS["files"], count + order, order)
-    for order, path in enumerate(ledger.deleted):
-        yield Piece("deleted-files", path, _RANKS["files"], count + order, order)
+    """Files newest first, what was changed before what was only read; then commands."""
+    changed = (
+        ("modified-files", ledger.modified),
+        ("moved-files", tuple(f"{_line(old)} → {_line(new)}" for old, new in ledger.moved)),
+        ("deleted-files", ledger.deleted),
+    )
+    for section, paths in changed:
+        for order, path in enumerate(paths):
+            yield Piece(section, _line(path), _RANKS["files"], order, order)
     for order, path in enumerate(ledger.read_only):
-        yield Piece("read-files", path, _RANKS["commands"], order - count, order)
+        yield Piece("read-files", _line(path), _RANKS["commands"], order - len(ledger.read_only), order)
     for order, command in enumerate(ledger.commands):
         line = head(command.text.strip().replace("\n", " ⏎ "), 200)
         yield Piece("commands", f"- `{line}` — {command.verdict}", _RANKS["commands"], order, order)
 
 
 def _sections(kept: Sequence[Piece], left: dict[str, int]) -> Iterator[str]:
-    for section in dict.fromkeys((*_TITLES, "modified-files", "moved-files", "deleted-files", "read-files")):
+    for section in (*_TITLES, "modified-files", "moved-files", "deleted-files", "read-files"):
         lines = [piece.text for piece in sorted(kept, key=lambda piece: piece.order) if piece.section == section]
         missing = left.get(section, 0)
-        if not lines and not missing:
-            continue
-        if missing:
-            lines.append(f"({missing} more left out for want of room)")
-        body = "\n".join(lines)
-        yield f"## {_TITLES[section]}\n{body}" if section in _TITLES else f"<{section}>\n{body}\n</{section}>"
+        if lines or missing:
+            yield _framed(section, [*lines, _missing(missing)] if missing else lines)
+
+
+def _missing(count: int) -> str:
+    return f"({count:,} more left out for want of room)"
+
+
+def _framed(section: str, lines: Sequence[str]) -> str:
+    body = "\n".join(lines)
+    return f"## {_TITLES[section]}\n{body}" if section in _TITLES else f"<{section}>\n{body}\n</{section}>"

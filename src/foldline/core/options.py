@@ -21,7 +21,8 @@ class Voice:
 
     name: str
     window: int = SUMMARISER_WINDOW
-    max_tokens: int = 4_096
+    max_tokens: int = 8_192
+    """What it may write at once, the working before its notes included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class Options:
     """Seals the fence around quoted history; an installation has its own."""
     force: bool = False
     """Compact now, whatever the policy says."""
+    ahead: bool = False
+    """Make a fold ready that is shown only when there is need of it."""
     to: int | None = None
     """Tokens the view should have."""
     direction: Direction = "up-to"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from foldline.core.budget import Budget
+from foldline.errors import CannotFit
 
 Action: TypeAlias = Literal["rest", "prune", "compact", "emergency"]
 
@@ -22,6 +23,8 @@ MAX_IN_ROW = 2
 """Compactions in a row without enough new tokens; after that the user is told."""
 TIGHTER = 0.5
 """By how much the target shrinks with each compaction in a row."""
+EMERGENCY_SHARES = (0.9, 0.7, 0.5, 0.3)
+"""How much of what may have fitted is tried after each refusal: counts can be far off, and tries are few."""
 CACHE_READ, CACHE_WRITE = 0.1, 1.25
 """What providers charge for cached and for newly cached tokens, as shares of the plain price."""
 
@@ -57,19 +60,23 @@ def decide(tokens: int, budget: Budget, past: Past | None = None, *, bytes_: int
 
 
 def _compact(tokens: int, budget: Budget, past: Past, heavy: bool) -> Decision:
-    new = tokens - (past.tokens_after or 0)
-    again = past.tokens_after is not None and new < MIN_NEW * budget.room
+    again = past.tokens_after is not None and tokens - past.tokens_after < MIN_NEW * budget.room
     in_row = past.in_row + 1 if again else 1
-    target = int(budget.at(budget.target) * TIGHTER ** (in_row - 1))
-    what = f"the request is over {budget.max_bytes:,} bytes" if heavy else f"{tokens:,} tokens are over {budget.room:,}"
-    if in_row > MAX_IN_ROW:
+    target = max(int(budget.at(budget.target) * TIGHTER ** (in_row - 1)), 1)
+    limit = budget.at(budget.compact_at)
+    what = f"the request is over {budget.max_bytes:,} bytes" if heavy else f"{tokens:,} tokens are over {limit:,}"
+    storm = in_row > MAX_IN_ROW
+    if storm:
         what += f"; this is compaction {in_row} in a row: the newest messages alone nearly fill the window"
-    return Decision("compact", what, target, in_row, in_row > MAX_IN_ROW)
+    return Decision("compact", what, target, in_row, storm)
 
 
 def emergency(limit: int, attempt: int, smallest_so_far: int) -> Decision:
     """The provider said no. Go below its limit, and strictly below what was tried before, further each time."""
-    target = int(min(limit, smallest_so_far - 1) * (0.9 - 0.2 * min(attempt, 3)))
+    if smallest_so_far <= 1:
+        raise CannotFit("the provider refused a prompt of one token; there is none smaller", tokens=1, allowed=limit)
+    share = EMERGENCY_SHARES[min(attempt, len(EMERGENCY_SHARES) - 1)]
+    target = int(min(limit, smallest_so_far - 1) * share)
     return Decision("emergency", f"the provider refused the prompt; its limit is {limit:,} tokens", max(target, 1))
 
 

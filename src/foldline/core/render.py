@@ -1,10 +1,10 @@
 """The history as a record that a summariser reads: labelled, shortened by named limits, and fenced.
 
-    messages ── entries ──> a label and a text each ── chunks ──> pieces that fit ── fence ──> a record nothing can close
+    messages ── entries ──> labelled texts ── chunks ──> pieces that fit ── fence ──> a record nothing inside can close
 
-Labels stand at the start of a line and nothing else does, so no text can pass for another speaker's. The fence's boundary
-is derived from a secret and the text: the same each time, and not to be guessed by whoever wrote the text. What is
-shortened or left out says by how much. Which request a record goes into is in prompts.py.
+Labels stand at the start of a line and nothing else does, so no text can pass for another speaker's. The fence's
+boundary is derived from a secret and the text: the same each time, and not to be guessed by whoever wrote the text.
+What is shortened or left out says by how much. Which request a record goes into is in prompts.py.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _unseen(part: Media | Opaque) -> str:
 
 def _name(text: str) -> str:
     """An id or a name on one line, and without the sign that ends a label."""
-    return head(" ".join(text.split()).replace("]", "⦘"), LONGEST_NAME)
+    return head(" ".join(text.split()).replace("]", ")"), LONGEST_NAME)
 
 
 def _short(text: str, limit: int) -> str:
@@ -140,22 +140,25 @@ def chunks(
     first: int = 0,
 ) -> list[Chunk]:
     """The record in pieces of at most `room` tokens, cut between tool cycles where they fit. Covers everything."""
-    pieces: list[Chunk] = []
-    now = Chunk(0, 0, "")
+    groups: list[list[Chunk]] = [[]]
+    used, gap = 0, size(GAP) + 1  # one for what rounding loses
     for unit in units(len(messages), pairing):
         found = [item for index in unit for item in entries(messages[index], first + index + 1, limits)]
         for piece in _fitting(found, unit, room, size, first):
-            joined = Chunk(now.start, piece.stop, f"{now.text}{GAP if now.text and piece.text else ''}{piece.text}")
-            if now.text and size(joined.text) > room:
-                pieces.append(now)
-                joined = piece
-            now = joined
-    return [*pieces, now] if now.stop else []
+            tokens = size(piece.text)
+            if groups[-1] and used + gap + tokens > room:
+                groups.append([])
+                used = 0
+            used += tokens + (gap if groups[-1] else 0)
+            groups[-1].append(piece)
+    return [_joined(group) for group in groups if group]
 
 
-def _fitting(
-    found: Sequence[Entry], unit: range, room: int, size: Callable[[str], int], first: int
-) -> Iterator[Chunk]:
+def _joined(group: Sequence[Chunk]) -> Chunk:
+    return Chunk(group[0].start, group[-1].stop, GAP.join(piece.text for piece in group if piece.text))
+
+
+def _fitting(found: Sequence[Entry], unit: range, room: int, size: Callable[[str], int], first: int) -> Iterator[Chunk]:
     """A unit as one piece; where it is too large, its entries; where one is too large by itself, slices of it."""
     whole = "\n".join(map(str, found))
     if size(whole) <= room:

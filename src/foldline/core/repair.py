@@ -47,15 +47,16 @@ def repair(
 
     With `thinking`, the model must think: a turn that is still using tools begins with that, and the user speaks last.
     """
-    known = tuple(messages)
     repairs: list[Repair] = []
+    known = tuple(messages)
     found = pairing or pair(known, grammar)
     named = _ids(known, grammar, found, repairs)
-    known = mend_pairs(named, grammar, found if named is known else pair(named, grammar), repairs)
-    known = _without_empty(known, grammar, repairs)
-    known = _without_dangling(known, grammar, repairs)
+    found = found if named is known else pair(named, grammar)
+    said = _without_empty(mend_pairs(named, grammar, found, repairs), grammar, repairs)
+    found = found if said is named else pair(said, grammar)
+    known = _without_dangling(said, found, repairs)
     if thinking:
-        known = _user_last(_paused(known, grammar, repairs), repairs)
+        known = _user_last(_paused(known, found if known is said else pair(known, grammar), repairs), repairs)
     return Repaired(_user_between(_opening(known, grammar, repairs), grammar, repairs), tuple(repairs))
 
 
@@ -146,10 +147,10 @@ def _filled(part: Part) -> Part:
     return part
 
 
-def _without_dangling(messages: tuple[Message, ...], grammar: Grammar, repairs: list[Repair]) -> tuple[Message, ...]:
+def _without_dangling(messages: tuple[Message, ...], pairing: Pairing, repairs: list[Repair]) -> tuple[Message, ...]:
     """A provider refuses thinking at the end of a step: it leads to nothing."""
     cut: dict[int, int] = {}  # message → how many of its parts stay
-    for cycle in pair(messages, grammar).cycles:
+    for cycle in pairing.cycles:
         for index in reversed(range(cycle.start, cycle.step_stop)):
             parts = messages[index].parts
             stays = len(parts)
@@ -193,9 +194,9 @@ def _user_between(messages: tuple[Message, ...], grammar: Grammar, repairs: list
     return tuple(message for piece in pieces for message in piece) if meeting else messages
 
 
-def _paused(messages: tuple[Message, ...], grammar: Grammar, repairs: list[Repair]) -> tuple[Message, ...]:
+def _paused(messages: tuple[Message, ...], pairing: Pairing, repairs: list[Repair]) -> tuple[Message, ...]:
     """A turn that is using tools and did not begin with thinking is ended, so that the next one may."""
-    loop = open_loop(pair(messages, grammar))
+    loop = open_loop(pairing)
     if not loop or begins_with_thinking(messages, loop[0]):
         return messages
     repairs.append(Repair("no-thinking-first", loop[0].start))

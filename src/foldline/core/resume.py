@@ -46,21 +46,27 @@ def resume(manner: Manner, abilities: Abilities | None = None) -> str:
         pieces.append(prompt("resume-approval").text)
     elif not manner.questions:
         pieces.append(prompt("resume-no-questions").text)
-    return "\n\n".join(filter(None, pieces))
+    return "\n\n".join(pieces)
 
 
 def _body(manner: Manner, abilities: Abilities) -> str:
-    voice = "silent" if manner.silent else "voiced"
-    name = f"resume-{manner.kind}-{voice}"
+    name = f"resume-{manner.kind}-{'silent' if manner.silent else 'voiced'}"
     if manner.kind == "manual":
         return prompt(name).text
-    numbered = manner.kind == "regular" and not manner.silent
-    return fill(
-        name,
-        search=prompt("resume-search").text if abilities.search else "",
-        search_regular=prompt("resume-search-regular").text if abilities.search and numbered else "",
-        memory=_memory(abilities) if manner.kind == "regular" else "",
-    ).strip()
+    memory = _memory(abilities) if manner.kind == "regular" else ""
+    if manner.kind == "regular" and not manner.silent:
+        return fill(name, steps=_numbered(_search(abilities, "resume-search-regular"), memory))
+    return fill(name, search=_search(abilities, "resume-search"), memory=memory)
+
+
+def _numbered(*optional: str) -> str:
+    """Reading comes first, going on last; what the agent can do between them has no gaps in its numbers."""
+    steps = [prompt("resume-step-read").text, *filter(None, optional), prompt("resume-step-go-on").text]
+    return "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))
+
+
+def _search(abilities: Abilities, name: str) -> str:
+    return prompt(name).text if abilities.search else ""
 
 
 def _memory(abilities: Abilities) -> str:

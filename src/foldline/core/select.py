@@ -4,88 +4,23 @@
 
 Kept are system messages, messages with a keyword, tool results, and the last few, in their order. A message is never
 kept without the rest of its tool cycle, and what a promise protects (system, the newest user message, the last of all)
-stays whatever the strategy says; the result names such overrides. Nothing is merged or rewritten.
+stays whatever the strategy says; the result names such overrides. Nothing is merged or rewritten. The strategy itself,
+saved and loaded, is in strategy.py.
 """
 
 from __future__ import annotations
 
 import json
-import tomllib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 
 from foldline.core.cycles import Pairing, begins_with_thinking, open_loop, pair
 from foldline.core.keywords import pattern
+from foldline.core.strategy import Strategy
 from foldline.errors import MalformedInput
 from foldline.model import Grammar, Message, Notice, Origin, ToolResult
 
-
-@dataclass(frozen=True, slots=True)
-class Strategy:
-    """What selection keeps. Saved as JSON or TOML; fields that are missing there get their defaults."""
-
-    keep_recent: int = 10
-    keep_keywords: tuple[str, ...] = (
-        "error",
-        "fix",
-        "bug",
-        "issue",
-        "problem",
-        "solution",
-        "important",
-        "note",
-        "warning",
-    )
-    keep_tool_results: bool = True
-    keep_system: bool = True
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self), ensure_ascii=False, indent=2)
-
-    def to_toml(self) -> str:
-        """Our JSON is TOML too, once its strings stand as they are: TOML knows no surrogates, and no bare DEL."""
-        return "".join(
-            f"{name} = {json.dumps(value, ensure_ascii=False)}\n".replace("\x7f", "\\u007f")
-            for name, value in asdict(self).items()
-        )
-
-    @classmethod
-    def from_json(cls, text: str) -> Strategy:
-        try:
-            return cls.of(json.loads(text))
-        except (ValueError, RecursionError) as error:
-            raise MalformedInput(f"a strategy must be a JSON object: {error}") from None
-
-    @classmethod
-    def from_toml(cls, text: str) -> Strategy:
-        try:
-            return cls.of(tomllib.loads(text))
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
-            raise MalformedInput(f"a strategy must be a TOML table: {error}") from None
-
-    @classmethod
-    def of(cls, value: Any) -> Strategy:
-        """A strategy from a mapping; unknown names and wrong types are errors, not guesses."""
-        if not isinstance(value, Mapping):
-            raise MalformedInput(f"a strategy is a table of settings, not {type(value).__name__}")
-        unknown = set(value) - {field.name for field in fields(cls)}
-        if unknown:
-            raise MalformedInput(f"a strategy has no setting {', '.join(map(repr, sorted(unknown)))}")
-        settings: dict[str, Any] = {
-            name: tuple(item) if isinstance(item, list) else item for name, item in value.items()
-        }
-        strategy = cls(**settings)
-        strategy._check()
-        return strategy
-
-    def _check(self) -> None:
-        if not isinstance(self.keep_recent, int) or isinstance(self.keep_recent, bool) or self.keep_recent < 0:
-            raise MalformedInput("keep_recent is a number of messages, 0 or more")
-        if not isinstance(self.keep_keywords, tuple) or not all(isinstance(word, str) for word in self.keep_keywords):
-            raise MalformedInput("keep_keywords is a list of words")
-        if not isinstance(self.keep_tool_results, bool) or not isinstance(self.keep_system, bool):
-            raise MalformedInput("keep_tool_results and keep_system are true or false")
+__all__ = ["Selected", "Strategy", "is_users", "select"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +75,8 @@ def select(
     notices = _protect(messages, reasons)
     units = _units(messages, pairing)
     _lead(messages, reasons, pairing)
+    if grammar.user_first:
+        _hold_system(messages, reasons)
     _complete(reasons, units)
     _separate(messages, reasons, units)
     indices = tuple(sorted(reasons))
@@ -222,6 +159,15 @@ def _lead(messages: Sequence[Message], reasons: dict[int, str], pairing: Pairing
         reasons.setdefault(loop[0].start, "opens the turn")
 
 
+def _hold_system(messages: Sequence[Message], reasons: dict[int, str]) -> None:
+    """A system message inside the conversation keeps what stands on both sides: it may not stand just anywhere."""
+    opened = next((index for index, message in enumerate(messages) if message.role != "system"), len(messages))
+    for index in range(opened + 1, len(messages)):
+        if messages[index].role == "system":
+            for beside in range(index - 1, min(index + 2, len(messages))):
+                reasons.setdefault(beside, "beside a system message")
+
+
 def _complete(reasons: dict[int, str], units: Sequence[range]) -> None:
     """Whoever is kept brings the rest of its cycle."""
     for unit in units:
@@ -233,19 +179,19 @@ def _complete(reasons: dict[int, str], units: Sequence[range]) -> None:
 def _separate(messages: Sequence[Message], reasons: dict[int, str], units: Sequence[range]) -> None:
     """Steps keep the user before them; between results and the user's next words stays the step that ended the turn."""
     stepped, answered = True, False  # the last kept was a step without calls, or nothing; results came since a step
-    passed: dict[str, int] = {}  # by role: the latest message that was not kept since the last that was
+    passed: dict[str, range] = {}  # by role: the latest that was not kept since the last that was
     for unit in units:
-        role = messages[unit.start].role
+        role, results = messages[unit.start].role, any(messages[index].results for index in unit)
         if unit.start not in reasons:
-            passed |= {role: unit.start} if len(unit) == 1 else {}
+            passed |= {} if results else {role: unit}
             continue
         if role == "system":
             continue
-        if role == "assistant" and stepped and "user" in passed:
-            reasons[passed["user"]] = "opens the turn"
-        elif role == "user" and answered and "assistant" in passed:
-            reasons[passed["assistant"]], answered = "closes the turn", False
-        results = any(messages[index].results for index in unit)
+        if role == "assistant" and stepped:
+            reasons |= dict.fromkeys(passed.get("user", ()), "opens the turn")
+        elif role == "user" and answered:
+            reasons |= dict.fromkeys(passed.get("assistant", ()), "closes the turn")
+            answered = "assistant" not in passed
         stepped = messages[unit[-1]].role == "assistant" and not messages[unit[-1]].results
         answered = results or (answered and role != "assistant")
         passed = {}

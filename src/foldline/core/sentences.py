@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from typing import NamedTuple
 
-_BREAK = re.compile(r"(?<=[.!?…])[\"')\]]{0,2}\s+|(?<=[。！？])|\n{1,}")
-_FENCE = "```"
+from foldline.core.markup import ITEM, fenced
+
+_BREAK = re.compile(r"(?<=[.!?…])\s+|(?<=[.!?…][\"')\]])\s+|(?<=[。！？])")
 _RULE = re.compile(
-    r"\b(?:never|always|don'?t|do not|must(?:n'?t)?|should(?:n'?t)?|shall|only|avoid|without|except|unless|prefer|"
+    r"\b(?:never|always|(?<!\bi )(?<!\bwe )(?<!\bthey )(?:don'?t|do not)|must(?:n'?t)?|should(?:n'?t)?|"
+    r"shall|only|avoid|without|except|unless|prefer|"
     r"make sure|ensure|remember|keep|leave|stick to|stay away|hands off|off[- ]limits|no (?:more|need|new|longer)|"
     r"not allowed|forbidden|required?|requirement|rule|constraint|convention|policy|whatever (?:happens|you do)|"
     r"from now on|going forward|at all times|under no circumstances|important|instead of|rather than|use .{1,40} not|"
@@ -30,10 +33,24 @@ _TURN = re.compile(
     re.I,
 )
 _CONSENT = re.compile(
-    r"^\W*(?:yes|yep|yeah|yup|ok(?:ay)?|sure|go ahead|do it|please do|sounds good|lgtm|approved?|agreed|fine|perfect|"
-    r"correct|no|nope|not yet|wait|stop|ja|nein|genau|gerne|passt|oui|non|sí|si|是|好|可以|不|はい|いいえ|네|да|нет)\b",
+    r"\W*(?:(?:yes|yep|yeah|yup|ok(?:ay)?|sure|go ahead|do it|please do|sounds good|lgtm|approved?|agreed|fine|perfect|"
+    r"correct|no|nope|not yet|wait|stop|ja|nein|genau|gerne|passt|oui|non|sí|si|да|нет)\b"
+    r"|[是好不对對可否네]|はい|いいえ)",
     re.I,
 )
+_INVITES = re.compile(
+    r"\b(?:please (?:confirm|approve|choose|decide)|(?:a?waiting|wait) for your|once you (?:confirm|approve)|"
+    r"let me know (?:if|whether|which|how|when)\b.{0,60}\b(?:proceed|go ahead|continue|prefer|apply|start))\b",
+    re.I,
+)
+_CLOSERS = "*_\"')]” "
+"""What may stand behind a question mark."""
+LONG_LINE = 600
+"""Characters above which a sentence has to be rather plainly words."""
+SHORT_LINE = 60
+"""Characters up to which signs and digits say nothing."""
+_LOOK = 2_000
+"""Characters at the end of a text in which a question is looked for."""
 
 
 class Sentence(NamedTuple):
@@ -45,22 +62,29 @@ class Sentence(NamedTuple):
 
 def sentences(text: str) -> Iterator[Sentence]:
     """The text in order, as sentences and pasted blocks; white space between them is left out."""
-    for number, piece in enumerate(text.split(_FENCE)):
-        if number % 2:
-            yield Sentence(_FENCE + piece + _FENCE, True)
-        else:
-            for block in _BREAK.split(piece):
-                if block and block.strip():
-                    yield Sentence(block.strip(), looks_pasted(block))
+    lines = text.split("\n")
+    for code, run in groupby(zip(fenced(lines), lines, strict=True), key=lambda pair: pair[0]):
+        if code:
+            yield Sentence("\n".join(line for _, line in run).strip(), True)
+            continue
+        for _, line in run:
+            yield from (Sentence(piece, looks_pasted(piece)) for piece in _pieces(line.strip()))
+
+
+def _pieces(line: str) -> Iterator[str]:
+    """The sentences of a line. The number of a list item is no sentence."""
+    item = ITEM.match(line)
+    first, *others = _BREAK.split(line[item.end() if item else 0 :])
+    mark = item.group() if item else ""
+    yield from (piece.strip() for piece in (mark + first, *others) if piece.strip())
 
 
 def looks_pasted(line: str) -> bool:
-    """Code, a log line, a stack frame: long, or more signs than words."""
-    stripped = line.strip()
-    if len(stripped) > 600:
-        return True
-    letters = sum(character.isalpha() or character.isspace() for character in stripped)
-    return len(stripped) > 60 and letters < 0.75 * len(stripped)
+    """Code, a log line, a stack frame: more signs than words have."""
+    if len(line) <= SHORT_LINE:
+        return False
+    letters = sum(character.isalpha() or character.isspace() for character in line)
+    return letters < (0.85 if len(line) > LONG_LINE else 0.75) * len(line)
 
 
 def bears_rule(sentence: str) -> bool:
@@ -79,6 +103,15 @@ def consents(text: str) -> bool:
 
 
 def asks(text: str) -> str:
-    """The last question of a text, if it ends with one; "" otherwise."""
-    last = [sentence.text for sentence in sentences(text[-2_000:]) if not sentence.pasted][-2:]
-    return next((sentence for sentence in reversed(last) if sentence.rstrip("*_ ").endswith(("?", "？"))), "")
+    """The question a text ends with, be it before a list of choices; "" when it ends otherwise."""
+    spoken = [sentence.text for sentence in sentences(text[-_LOOK:]) if not sentence.pasted]
+    choices = len(spoken) - next((n for n, line in enumerate(reversed(spoken)) if not ITEM.match(line)), len(spoken))
+    for end in (len(spoken), choices):
+        last = next((line for line in reversed(spoken[max(end - 2, 0) : end]) if _is_question(line)), "")
+        if last:
+            return last
+    return ""
+
+
+def _is_question(sentence: str) -> bool:
+    return sentence.rstrip(_CLOSERS).endswith(("?", "？", "؟")) or _INVITES.search(sentence) is not None

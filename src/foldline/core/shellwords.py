@@ -25,7 +25,10 @@ _TOKEN = re.compile(
     r"|(?P<bare>[^\s'\"\\;&|<>]+)",
     re.S | re.A,
 )
-_HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)([A-Za-z_]\w*)\1")
+_HEREDOC = re.compile(
+    r"\\.|'[^']*'|\"(?:[^\"\\]|\\.)*\"|(?P<here>(?<!<)<<-?[ \t]*(?P<quote>['\"]?)(?P<end>[A-Za-z_]\w*)(?P=quote))"
+)
+"""What announces a heredoc, outside quotes."""
 _NESTED = {"bare": re.compile(r"[()`]"), "double": re.compile(r"\$\(|`")}
 """Signs that a command stands inside the command."""
 _MANY = frozenset("$*?[]{}~")
@@ -83,11 +86,12 @@ def _without_heredocs(text: str) -> str:
             if line.strip() == ends[0]:
                 del ends[0]
         else:
-            ends = [match.group(2) for match in _HEREDOC.finditer(line)]
-            kept.append(_HEREDOC.sub("", line))
-    if ends or sum(map(len, kept)) > LONGEST:
+            ends = [match["end"] for match in _HEREDOC.finditer(line) if match["here"]]
+            kept.append(_HEREDOC.sub(lambda match: "" if match["here"] else match.group(), line))
+    rest = "\n".join(kept)
+    if ends or len(rest) > LONGEST:
         raise Unclear
-    return "\n".join(kept)
+    return rest
 
 
 def _words(text: str) -> Iterator[Word]:

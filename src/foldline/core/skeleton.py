@@ -4,8 +4,8 @@
 
 It runs over the flattened stream of the user's own text, the assistant's text, and the calls with their ids, names and
 arguments. It leaves out what real clients change between two requests: system and tools, thinking, result bodies,
-media, cache marks, injected reminders, key order, string or blocks, message boundaries, white space. A real edit of the
-user's words, a changed argument or a removed turn changes every digest from there on.
+media, cache marks, injected reminders, key order, string or blocks, message boundaries, white space between words. A
+real edit of the user's words, a changed argument or a removed turn changes every digest from there on.
 
 It is for finding a history again. What its messages were, byte for byte, is the archive's matter.
 """
@@ -17,49 +17,58 @@ import json
 from collections.abc import Sequence
 
 from foldline.core.usertext import own_words
-from foldline.model import Message, ToolCall
+from foldline.model import Message, Text, ToolCall
 
 _SIZE = 16
-_USER, _ASSISTANT, _CALL = b"\x01u", b"\x01a", b"\x01c"
-"""What marks a change of speaker. Words of one speaker run on across messages, wherever the client divides them."""
+_USER, _ASSISTANT, _CALL = b"\nu", b"\na", b"\nc"
+"""What marks a change of speaker: no text hashed here holds a line end, so none can forge one.
+
+Words of one speaker run on across messages, wherever the client divides them, with a space between any two: "foo bar"
+and "foo", "bar" are the same history, "foobar" is another.
+"""
 
 
 class Chain:
     """The digests of a list that grows: asked again with more messages, it hashes only the new ones."""
 
     def __init__(self) -> None:
+        self.hashed = 0
+        """Messages hashed so far: the work done."""
+        self._forget()
+
+    def _forget(self) -> None:
         self._known: tuple[Message, ...] = ()
         self._digests: list[str] = []
         self._hash = hashlib.blake2b(digest_size=_SIZE)
         self._speaker = b""
-        self.hashed = 0
-        """Messages hashed so far: the work done."""
 
     def digests(self, messages: Sequence[Message]) -> tuple[str, ...]:
         """The digest after each message: the i-th stands for messages[: i + 1]."""
         messages = tuple(messages)
         if messages[: len(self._known)] != self._known:
-            self.__init__()  # type: ignore[misc]  # a fork: start over
+            self._forget()
         for message in messages[len(self._known) :]:
             self._take(message)
             self._digests.append(self._hash.hexdigest())
-        self.hashed += len(messages) - len(self._known)
+            self.hashed += 1
         self._known = messages
         return tuple(self._digests)
 
     def _take(self, message: Message) -> None:
         if message.role == "user":
             self._say(_USER, own_words(message))
-        elif message.role == "assistant":
-            self._say(_ASSISTANT, message.text)
-        for call in message.calls:
-            self._say(_CALL, _call_text(call))
+        for part in message.parts:
+            if type(part) is Text and message.role == "assistant":
+                self._say(_ASSISTANT, part.text)
+            elif type(part) is ToolCall:
+                self._hash.update(_CALL + _call_text(part))
+                self._speaker = _CALL
 
     def _say(self, speaker: bytes, text: str) -> None:
         words = text.split()
         if not words:
             return
-        if speaker != self._speaker or speaker == _CALL:
+        if speaker != self._speaker:
             self._hash.update(speaker)
             self._speaker = speaker
         self._hash.update(b" " + " ".join(words).encode("utf-8", "surrogatepass"))
@@ -70,8 +79,10 @@ def chain(messages: Sequence[Message]) -> tuple[str, ...]:
     return Chain().digests(messages)
 
 
-def _call_text(call: ToolCall) -> str:
-    """Id, name and arguments, whatever the order of the arguments' keys."""
-    arguments = call.parsed()
-    known = json.dumps(arguments, sort_keys=True, ensure_ascii=False) if arguments else call.arguments
-    return json.dumps([call.id, call.name, known], ensure_ascii=False)
+def _call_text(call: ToolCall) -> bytes:
+    """Id, name and arguments as JSON, whatever the order of the arguments' keys. White space in them counts."""
+    try:
+        said = json.dumps(["json", json.loads(call.arguments or "{}")], sort_keys=True)
+    except (ValueError, RecursionError):  # free text, or nested beyond reading
+        said = json.dumps(["text", call.arguments])
+    return json.dumps([call.id, call.name, said]).encode()

@@ -16,7 +16,7 @@ from foldline.core.audit import Evidence, Finding, audit, comparable
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.cycles import Pairing
 from foldline.core.effects import Asking
-from foldline.core.extract import VERSION, extract, immediate
+from foldline.core.extract import VERSION, extract
 from foldline.core.facts import Facts
 from foldline.core.instructions import compact_instructions
 from foldline.core.options import Options, Voice
@@ -33,6 +33,12 @@ MARGIN = 0.9
 """Share of a summariser's window that a request may fill: its tokens are counted with another's tokenizer."""
 SPLITS = 2
 """How often the pieces are halved when a summariser says they are too large."""
+WORKING = 2_048
+"""Tokens of a reply beside the notes: the request asks for working first, which is thrown away."""
+REPLY_SHARE = 4
+"""A reply takes at most this part of a summariser's window."""
+LATEST, TASK_ROOM = 6, 800
+"""Messages in which the immediate task is sought, and tokens for it, where a model gave none."""
 LEAST_ROOM = 400
 """Tokens of record below which asking makes no sense."""
 
@@ -58,6 +64,8 @@ class Written:
     attempts: tuple[Attempt, ...] = ()
     findings: tuple[Finding, ...] = ()
     chunks: tuple[tuple[int, int], ...] = ()
+    left_out: int = 0
+    """Lines of the summary that found no room."""
 
 
 def summarise(
@@ -89,7 +97,7 @@ class _Desk:
         self.span, self.options, self.voice, self.size = span, options, voice, size
         self.request, self.style = _wanted(options, span)
         self.limits: Limits = BRIEF if options.style == "brief" else Limits()
-        self.reply_tokens = max(256, min(voice.max_tokens, room))
+        self.reply_tokens = max(256, min(voice.max_tokens, room + WORKING, voice.window // REPLY_SHARE))
         self.instructions = compact_instructions(span.messages, options.memory)
         self.attempts: list[Attempt] = []
 
@@ -171,7 +179,8 @@ class _Desk:
         versioned = replace(summary, version=version_of(self.request))
         if versioned.immediate_task:
             return versioned
-        return versioned.with_section("immediate", immediate(self.span.messages, self.span.facts))
+        latest = extract(self.span.messages[-LATEST:], self.span.facts, TASK_ROOM, self.size)
+        return versioned.with_section("immediate", latest.immediate_task)
 
     def _record(self, piece: Chunk, opens: bool) -> str:
         previous = self.span.previous

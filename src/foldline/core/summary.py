@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from foldline.core.asking import Reply
 from foldline.core.headings import Opened, named, opens
-from foldline.core.markup import bare, fenced, guard, tidy, unguarded
+from foldline.core.markup import bare, fenced, guard, opens_fence, tidy, unguarded
 from foldline.core.prompts import prompt
 from foldline.core.styles import OTHER, STYLES, Heading, Style
 from foldline.core.unwrap import unwrap
@@ -130,8 +130,13 @@ def render(summary: Summary) -> str:
 
 def _rendered(section: Section, style: Style) -> str:
     marks = "###" if style.heading(section.key).under else "##"
-    text = guard(section.text, lambda line: opens(line, style) is not None)
+    text = guard(section.text, lambda line: _is_special(line, style))
     return f"{marks} {section.title}\n{text}".rstrip("\n")
+
+
+def _is_special(line: str, style: Style) -> bool:
+    """Outside code it would open a section, or be taken for code up to the next fence."""
+    return opens(line, style) is not None or opens_fence(line)
 
 
 def says_nothing(text: str) -> bool:
@@ -159,7 +164,7 @@ def _from_markdown(lines: Sequence[str], style: Style, loose: bool) -> Iterator[
             yield from _closed(now, text)
             now, text = opened, [opened.text]
         else:
-            text.append(line if inside else unguarded(line, lambda bare: opens(bare, style) is not None))
+            text.append(line if inside else unguarded(line, lambda line: _is_special(line, style)))
     yield from _closed(now, text)
 
 

@@ -124,8 +124,9 @@ def _shell_touches(command: str, folder: str) -> Iterator[Touch]:
 
 def _patch_call(call: ToolCall, arguments: Mapping[str, Any]) -> Iterator[Touch]:
     """A patch in an envelope, or one operation on one file."""
-    if arguments.get("type") in _OPERATIONS:
-        yield from (Touch(_OPERATIONS[arguments["type"]], path) for path in _paths(arguments))
+    operation = _OPERATIONS.get(_first(arguments, "type"))
+    if operation:
+        yield from (Touch(operation, path) for path in _paths(arguments))
     else:
         yield from patch_touches(_first(arguments, "input", "patch", "patchText") or call.arguments)
 

@@ -106,13 +106,17 @@ class RequestDialect(Dialect):
 
     def messages(self, values: Sequence[Any], rows: Sequence[bytes], name: str) -> tuple[Message, ...]:
         """The list typed, each message with its bytes and its place."""
-        found = []
-        for index, (value, row) in enumerate(zip(values, rows, strict=True)):
-            if not isinstance(value, dict):
-                what = f"{self.slot}[{index}] is {type(value).__name__}; a {self.name} message is an object"
-                raise MalformedInput(what, source=name)
-            found.append(replace(self.parse(value), raw=row, rows=(index,)))
-        return tuple(found)
+        pairs = zip(values, rows, strict=True)
+        return tuple(self.message(value, row, index, name) for index, (value, row) in enumerate(pairs))
+
+    def message(self, value: Any, row: bytes, index: int, name: str) -> Message:
+        """One element typed, with its bytes and its place. One that was read before is a Message already."""
+        if isinstance(value, Message):
+            return value
+        if not isinstance(value, dict):
+            what = f"{self.slot}[{index}] is {type(value).__name__}; a {self.name} message is an object"
+            raise MalformedInput(what, source=name)
+        return replace(self.parse(value), raw=row, rows=(index,))
 
     def read(self, source: Source, value: Any) -> Conversation:
         path: jsontext.Path = (self.slot,) if isinstance(value, dict) else ()

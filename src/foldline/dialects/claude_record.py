@@ -13,7 +13,6 @@ import msgspec
 
 from foldline.dialects import jsontext
 from foldline.dialects.lines import Peek
-from foldline.errors import InputError
 
 NOTHING = msgspec.Raw(b"null")
 TOLD: Mapping[str | None, tuple[str, ...]] = {
@@ -88,11 +87,8 @@ def ids(record: Record) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def mapping(raw: msgspec.Raw) -> Mapping[str, Any]:
-    """An object inside a row; one that cannot be read says nothing."""
-    try:
-        value = jsontext.decode(bytes(raw))
-    except InputError:
-        return {}
+    """An object inside a row; anything else there says nothing."""
+    value = jsontext.decode(bytes(raw))
     return value if isinstance(value, dict) else {}
 
 

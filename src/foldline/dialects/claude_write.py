@@ -27,8 +27,8 @@ def rewrite(layout: Lined, messages: Sequence[Message]) -> bytes:
     folds = boundaries({row: record for row, record in enumerate(records) if record is not None})
     todo = plan(layout, messages, folds[-1].row if folds else START)
     built, emptied = _built(layout, todo.changed)
-    gone = todo.gone | emptied
     links = Links([(r and r.uuid) or "" for r in records], [(r and r.parent_uuid) or "" for r in records])
+    gone = todo.gone | emptied | links.twins(todo.gone | emptied)
     added, parents = _added(layout.rows, links, gone, todo.made)
     for row, parent in {**links.mended(gone), **parents}.items():
         built[row] = _with_parent(built.get(row, layout.rows[row]), parent)
@@ -114,9 +114,7 @@ def _put(value: Any, path: tuple[str, ...], new: Any) -> Any:
 def _with_parent(row: bytes, parent: str) -> bytes:
     """The row hanging on another parent, its other bytes untouched where the name is written plainly."""
     value = mending.decode(row)
-    old, new = (jsontext.encode(value.get("parentUuid")), jsontext.encode(parent or None))
-    if old == new:
-        return row
+    old, new = jsontext.encode(value.get("parentUuid")), jsontext.encode(parent or None)
     swapped = row.replace(b'"parentUuid":' + old, b'"parentUuid":' + new, 1)
     changed = {**value, "parentUuid": parent or None}
     return swapped if mending.decode(swapped) == changed else jsontext.encode(changed) + line_end(row)

@@ -167,6 +167,11 @@ class Links:
         wrong = (row for row, parent in enumerate(self.parents) if parent in lost and row not in gone)
         return {row: _climb(self.parents[row], lost) for row in wrong}
 
+    def twins(self, gone: frozenset[int]) -> frozenset[int]:
+        """Rows that repeat one that is gone: left alone, they would take its place."""
+        lost = {self.ids[row] for row in gone} - {""}
+        return frozenset(row for row, name in enumerate(self.ids) if name in lost)
+
     def last(self, row: int, gone: frozenset[int]) -> str:
         """The id of the last row up to this one that has one and remains."""
         return next((self.ids[at] for at in range(row, -1, -1) if at not in gone and self.ids[at]), "")

@@ -95,10 +95,7 @@ def _messages(turn: Turn, row: int, data: bytes) -> list[Message]:
 def _user(turn: Turn, row: int, data: bytes, raws: Sequence[bytes]) -> Iterator[Message]:
     """What the user said, and apart from it what the program put beside it."""
     seen = [(n, read) for n, part in enumerate(turn["parts"]) if (read := opencode_parts.read_part(part)) is not None]
-    runs = [
-        (origin, list(run))
-        for origin, run in groupby(seen, lambda p: opencode_parts.origin(turn["parts"][p[0]], "user"))
-    ]
+    runs = [(origin, list(run)) for origin, run in groupby(seen, lambda p: opencode_parts.origin(turn["parts"][p[0]]))]
     for origin, run in runs:
         raw = data if len(runs) == 1 else b",".join(raws[n] for n, _ in run)
         parts = tuple(part for _, part in run)

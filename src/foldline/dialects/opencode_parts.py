@@ -50,10 +50,8 @@ def read_result(part: Mapping[str, Any]) -> ToolResult | None:
     return None
 
 
-def origin(part: Mapping[str, Any], role: str) -> Origin:
+def origin(part: Mapping[str, Any]) -> Origin:
     """Who speaks in a part of a user's turn: what opencode put beside the user's words is mostly what files say."""
-    if role != "user":
-        return Origin.ASSISTANT
     if part.get("type") in _ASKED:
         return Origin.PROGRAM
     noted = part.get("metadata")

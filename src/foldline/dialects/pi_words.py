@@ -13,9 +13,7 @@ from foldline.model import Media, Message, Opaque, Origin, Part, Text, Thinking,
 def read_entry(value: Mapping[str, Any]) -> tuple[Part, ...]:
     if is_str(value, "summary"):
         return (Text(value["summary"]),)
-    message = value.get("message") if value.get("type") == "message" else value
-    if not isinstance(message, dict):
-        return ()
+    message = value["message"] if value["type"] == "message" else value
     if message.get("role") == "bashExecution":
         return (Text(_ran(message)),)
     content = message.get("content")
@@ -110,8 +108,7 @@ def write_part(part: Part) -> Any:
             return {"type": kind, **place, **extra}
         case ToolResult():
             return {"type": "text", "text": part.text}
-        case Opaque():
-            return unopaque(part)
+    return unopaque(part)
 
 
 def _ran(message: Mapping[str, Any]) -> str:

@@ -27,8 +27,9 @@ def rewrite(layout: Lined, messages: Sequence[Message], entries: Mapping[int, En
     built, emptied = _built(layout, todo.changed)
     if fold in todo.gone:
         built[fold] = _changed(layout.rows[fold], {"summary": ""})
-    gone = (todo.gone | emptied) - {fold}
     links = _links(len(layout.rows), entries)
+    gone = (todo.gone | emptied) - {fold}
+    gone |= links.twins(gone)
     added, parents = _added(links, gone, todo.made, entries)
     for row, parent in {**links.mended(gone), **parents}.items():
         built[row] = _changed(built.get(row, layout.rows[row]), {"parentId": parent or None})

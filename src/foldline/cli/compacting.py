@@ -1,0 +1,220 @@
+"""`foldline compact`: the older part of a conversation as one checkpoint. How it is folded is in core/engine.py.
+
+Shows the checkpoint, the receipt and what it saved; writes the view, in the dialect of FILE, only where it is told to,
+and only after reading back what it is about to write.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from foldline.cli.asking import Wish, asking, fold, options_of, tell_attempts
+from foldline.cli.change import output
+from foldline.cli.exits import CannotWrite
+from foldline.cli.files import Target, describe, put, target
+from foldline.cli.options import Given, load, meter, notices_json, print_json, reading, tell
+from foldline.cli.screen import console, safe_text, say, working
+
+if TYPE_CHECKING:
+    from foldline.core.checkpoint import Checkpoint
+    from foldline.core.engine import View
+    from foldline.model import Conversation, Message
+    from foldline.models import Budget
+
+KINDS = ("manual", "regular", "mid-loop", "emergency", "post-tool")
+ROOM_SHARE = 7 / 8
+"""Of a window, what a prompt may use unless told otherwise: a window that --to asks for is so much larger."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folding:
+    """How to fold: the size of the view, the part that is folded (from 1), and how the agent is told to go on."""
+
+    to: int | None
+    first: int | None
+    last: int | None
+    kind: str
+    silent: bool
+    approval: bool
+
+    def direction(self, count: int) -> dict[str, Any]:
+        """Which part of so many messages is folded, as the core wants it."""
+        for name, number in (("--from", self.first), ("--up-to", self.last)):
+            if number is not None and number > count:
+                raise click.UsageError(f"{name} is {number:,}, and there are {count:,} messages")
+        if self.first is not None:
+            return {"direction": "from", "pivot": self.first - 1}
+        return {"pivot": self.last}
+
+
+@click.command("compact")
+@reading
+@asking
+@click.option("--to", type=click.IntRange(min=1), metavar="TOKENS", help="How large the whole may be afterwards.")
+@click.option("--from", "first", type=click.IntRange(min=1), metavar="N", help="Fold message N and all after it.")
+@click.option("--up-to", "last", type=click.IntRange(min=1), metavar="N", help="Fold message N and all before it.")
+@click.option("--kind", type=click.Choice(KINDS), default=KINDS[0], show_default=True, help="The moment it happens in.")
+@click.option("--silent/--voiced", default=True, show_default=True, help="May the agent speak of the fold?")
+@click.option("--approval", is_flag=True, help="Remind the agent that its tools need approval.")
+@click.option("--dry-run", is_flag=True, help="Ask no model and write nothing; show what would be done.")
+@output
+def command(
+    given: Given, wish: Wish, dry_run: bool, output: str | None, in_place: bool, force: bool, **how: Any
+) -> None:
+    """Fold the older part of a conversation into one checkpoint.
+
+    Without --to, the window is half full afterwards. Messages are counted from 1, as inspect shows them. Nothing is
+    written unless -o or --in-place says where.
+    """
+    folding = Folding(**how)
+    if folding.first is not None and folding.last is not None:
+        raise click.UsageError("--from and --up-to exclude each other")
+    where = target(given.file, output, in_place=in_place, force=force) if output or in_place else None
+    callers = {} if dry_run else wish.callers()
+    with working(f"reading {given.name}", quiet=given.json) as life:
+        conversation = load(given)
+        _check_history(given, conversation, where)
+        budget = budget_of(given, conversation, folding.to)
+        writer = f"{next(iter(callers.values())).name} reads" if callers else "folding"
+        life.step(f"{writer} {len(conversation):,} messages")
+        view = _folded(given, conversation, wish, folding, callers, budget)
+        data = b"" if where is None else proved(view.conversation, given)
+    if where is not None and not dry_run:
+        put(data, where)
+    _answer(Shown(given, conversation, view, budget, None if dry_run else where))
+
+
+def _folded(
+    given: Given, conversation: Conversation, wish: Wish, folding: Folding, callers: Any, budget: Budget
+) -> View:
+    from foldline.core.engine import turn
+    from foldline.core.resume import Manner
+    from foldline.core.skeleton import Chain
+
+    manner = Manner(folding.kind, folding.silent, folding.approval)  # type: ignore[arg-type]  # click has checked it
+    more = {"manner": manner, "to": folding.to, **folding.direction(len(conversation))}
+    options = options_of(wish, callers, budget, **more)
+    return fold(turn(conversation, options, meter(given, conversation), Chain()), callers)
+
+
+def budget_of(given: Given, conversation: Conversation, to: int | None) -> Budget:
+    """The budget of the window that was given, or of the model FILE names; where nobody says, whatever `to` needs."""
+    from foldline.model import Notice
+    from foldline.models import UNKNOWN_WINDOW, Budget
+
+    if given.window:
+        return Budget(given.window)
+    if conversation.head.model:
+        return Budget.for_model(conversation.head.model)
+    if to:
+        return Budget(max(UNKNOWN_WINDOW, int(to / ROOM_SHARE) + 1))
+    text = f"FILE names no model, so its window is taken as {UNKNOWN_WINDOW:,} tokens; give --window or --to"
+    return Budget(UNKNOWN_WINDOW, notices=(Notice("model-unknown", text),))
+
+
+def _check_history(given: Given, conversation: Conversation, where: Target | None) -> None:
+    if where is not None and given.history == "all" and conversation.compactions:
+        raise click.UsageError(
+            "this session was compacted before, and what lies behind that is no part of the next request; "
+            "leave out --history all to write a view, or -o to look at one"
+        )
+
+
+def proved(view: Conversation, given: Given) -> bytes:
+    """The document, once it is sure that reading it gives this view again."""
+    from foldline import sources
+
+    data: bytes = sources.write(view)
+    again = sources.read(data, view.dialect, history=given.history, pick=given.pick)
+    if list(map(_said, again.messages)) != list(map(_said, view.messages)):
+        raise CannotWrite(
+            f"the view does not read back from a {view.dialect} file as it is, so nothing was written; "
+            "please report this, and use the checkpoint that is shown without -o"
+        )
+    return data
+
+
+def _said(message: Message) -> tuple[Any, ...]:
+    calls = tuple((call.id, call.name) for call in message.calls)
+    return message.role, message.text.strip(), calls, tuple(result.ref for result in message.results)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Everything the answer is made of. `where` is where the view went, if it went anywhere."""
+
+    given: Given
+    before: Conversation
+    view: View
+    budget: Budget
+    where: Target | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The documented shape."""
+        receipt = self.view.receipt
+        return {
+            "file": self.given.file,
+            "output": self.where.path if self.where else None,
+            "dialect": self.before.dialect,
+            "model": self.before.head.model,
+            "window": self.budget.window,
+            "messages_before": len(self.before),
+            "messages_after": len(self.view.conversation),
+            "tokens_before": receipt.tokens_before,
+            "tokens_after": receipt.tokens_after,
+            "tokens_freed": receipt.tokens_before - receipt.tokens_after,
+            "receipt": receipt.to_dict(),
+            "checkpoint": _checkpoint(self.view.checkpoint),
+            "notices": notices_json((*self.budget.notices, *receipt.notices)),
+        }
+
+
+def _checkpoint(found: Checkpoint | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    recipe = found.recipe
+    return {
+        "ref": found.ref,
+        "text": found.text,
+        "first": found.start + 1,
+        "last": found.stop,
+        "generation": found.generation,
+        "author": recipe.model,
+        "style": recipe.style,
+        "focus": recipe.focus,
+        "kind": recipe.kind,
+        "direction": recipe.direction,
+    }
+
+
+def _answer(shown: Shown) -> None:
+    beside = shown.where is not None and shown.where.is_stream
+    if shown.given.json:
+        print_json(shown.to_json(), to_stderr=beside)
+        return
+    tell(shown.budget.notices)
+    tell_attempts(shown.view.receipt.attempts)
+    _draw(shown, sys.stderr if beside else sys.stdout)
+    if shown.where is not None and not shown.where.is_stream:
+        say(f"written to {describe(shown.where)}")
+
+
+def _draw(shown: Shown, stream: TextIO) -> None:
+    from foldline.cli.draw import Picture
+
+    receipt, checkpoint = shown.view.receipt, shown.view.checkpoint
+    picture = Picture(console(stream))
+    if checkpoint is not None:
+        print(f"{safe_text(checkpoint.text)}\n", file=stream)
+    picture.line("Receipt", "bold")
+    print(f"{safe_text(str(receipt))}\n", file=stream, flush=True)
+    picture.compare(
+        ("before", receipt.tokens_before, len(shown.before)),
+        ("after", receipt.tokens_after, len(shown.view.conversation)),
+    )
+    if checkpoint is None:
+        picture.line("Nothing was folded; give --to with fewer tokens to fold it smaller than its window needs.")

@@ -1,0 +1,143 @@
+"""Whose words a line repeats: whether what a tool printed comes back as something to do.
+
+    line, Passages of the tools, Passages of everyone else ── repeats ──> the tools' word or not
+
+Lines are compared by their words' stems with short stretches of text, so a changed word or order does not hide where
+they come from. What people or the assistant said as well is theirs. No list of suspicious words is needed; the one list
+of verbs only tells where a second order begins in a line.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+
+LIKE = 2 / 3
+"""Share of a line's words that one passage must have for the line to come from there."""
+ALL_BELOW = 4
+"""A line of fewer words must have all of them there."""
+FEWEST = 2
+"""Words beside names that something to do has at least, unless it begins with an order."""
+PASSAGE, STEP = 24, 12
+"""Words of a passage, and how far the next one begins behind it."""
+ROUNDING = 1e-9
+
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_NAME = re.compile(r"\S*(?:[\w)][./_:\\-]+\w|/)\S*")
+_SENTENCE = re.compile(r"\n+|(?<=[.!?;])\s+|(?<=[。！？；])")
+_LEAD = re.compile(r"\s*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?(?:\[[ xX]?\]\s*)?(?:\**continue\**\s*:)?[\s*_]*", re.I)
+_JOINT = re.compile(r"(?:,\s*(?:and\s+)?(?:then\s+)?|\s+and\s+(?:then\s+)?|\s+then\s+)(?=(?P<verb>\w+))", re.I)
+_BINDING_WORDS = """
+a an the to of and in is for on with it its be as at by that this then from into or are was were not you your we our
+i me my they them their he she his her will would shall can may must should need have has had do does did done so if
+when while all any each every also just please always never user users want ask request remember instruct require
+tell told say said note important continue before after
+"""
+_EMPTY = frozenset(_BINDING_WORDS.split())
+"""Words that bind or frame others and say nothing of where a line comes from."""
+
+
+def comparable(text: str) -> str:
+    """Text as it is compared: its sentences one below the other, in small letters, words only."""
+    sentences = _SENTENCE.split(text.replace("\\n", "\n"))  # line feeds inside JSON are ends of lines too
+    return "\n".join(" ".join(_WORD.findall(sentence.casefold())) for sentence in sentences)
+
+
+def stems(text: str) -> list[str]:
+    """The words of a text that say something, each as its stem and once, in their order."""
+    words = (word for word in _WORD.findall(text.casefold()) if word not in _EMPTY)
+    return list(dict.fromkeys(stem for stem in map(_stem, words) if stem not in _EMPTY))
+
+
+def _stem(word: str) -> str:
+    if not word.isascii():
+        return word
+    for ending in ("ing", "ed", "es", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = word[: -len(ending)]
+            break
+    if len(word) > 3 and word[-1] == word[-2]:
+        return word[:-1]
+    return word[:-1] if len(word) > 3 and word.endswith("e") else word
+
+
+_ACTING = """
+run execute send post upload delete remove install curl wget push publish email forward copy move write add set disable
+enable export open visit fetch download call grant share print include commit merge deploy create append replace
+overwrite rotate revoke pass paste put store save log leak expose embed insert drop reset rm bash sh npx eval invoke
+"""
+ORDERS = frozenset(map(_stem, _ACTING.split()))
+"""Verbs that tell someone to act on the world."""
+_MENDING = """
+fix resolve investigate debug address diagnose understand reproduce find look check verify review determine analyse
+analyze trace handle
+"""
+REPAIRS = frozenset(map(_stem, _MENDING.split()))
+"""Verbs a summary uses for what a tool reported: the report is the tool's, the order is not."""
+
+
+class Passages:
+    """A comparable text in overlapping stretches, as far as it has any of the words that are wanted."""
+
+    def __init__(self, text: str, wanted: frozenset[str]) -> None:
+        self._places: dict[str, list[int]] = {}
+        known: dict[str, str] = {}  # each word is stemmed once
+        number = 0
+        for sentence in text.split("\n"):
+            words = [known.setdefault(word, _stem(word)) for word in sentence.split() if word not in _EMPTY]
+            for start in range(0, max(len(words) - STEP, 1), STEP):
+                for stem in wanted.intersection(words[start : start + PASSAGE]):
+                    self._places.setdefault(stem, []).append(number)
+                number += 1
+
+    def count(self, word: str) -> int:
+        """The passages that have the word."""
+        return len(self._places.get(word, ()))
+
+    def best(self, weights: Mapping[str, float], beside: str = "") -> float:
+        """The weight of those words that one passage has, the one with the most; `beside`: a word it must have."""
+        found: dict[int, float] = {}
+        for word, weight in weights.items():
+            for place in self._places.get(word, ()):
+                found[place] = found.get(place, 0.0) + weight
+        having = self._places.get(beside, ()) if beside else found
+        return max((found[place] for place in having if place in found), default=0.0)
+
+
+def repeats(line: str, shown: Passages, said: Passages) -> bool:
+    """One of the line's orders is the tools' word, and nobody else's."""
+    return any(_is_theirs(words, shown, said) for words in orders(line))
+
+
+def orders(line: str) -> Iterator[list[str]]:
+    """The words of each thing a line tells to do. A bare name tells nothing."""
+    lead = _LEAD.match(line)
+    for sentence in _SENTENCE.split(line[lead.end() if lead else 0 :]):
+        at = 0
+        for joint in _JOINT.finditer(sentence):
+            if _stem(joint["verb"].casefold()) in ORDERS:
+                yield _telling(sentence[at : joint.start()])
+                at = joint.end()
+        yield _telling(sentence[at:])
+
+
+def _telling(clause: str) -> list[str]:
+    """Its words, if there are enough of them beside names."""
+    words = stems(clause)
+    plain = len(stems(_NAME.sub(" ", clause)))
+    return words if plain >= FEWEST or (plain and ORDERS.intersection(words[:1])) else []
+
+
+def _is_theirs(words: list[str], shown: Passages, said: Passages) -> bool:
+    """One passage of the tools has nearly all that the words weigh, and no passage of anyone else as much.
+
+    A word that everybody uses all the time weighs little: it does not tell where a line is from.
+    """
+    weights = {word: 1 / math.sqrt(1 + said.count(word)) for word in words}
+    enough = sum(weights.values()) * (1 if len(words) < ALL_BELOW else LIKE) - ROUNDING
+    theirs = shown.best(weights)
+    if not words or theirs < enough or theirs <= said.best(weights) + ROUNDING:
+        return False
+    own_verb = words[0] in REPAIRS and not ORDERS.intersection(words)
+    return not own_verb or shown.best(weights, beside=words[0]) >= enough

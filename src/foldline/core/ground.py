@@ -1,0 +1,167 @@
+"""What a fold starts from: the history, its skeleton, and how it is shown so far.
+
+    conversation, digests, recalled, returned ── ground_of ──> Ground
+
+A history that was folded before comes in one of two ways: whole again, and its plan is recalled; or as the view it was
+given, and the checkpoint in it is known by its text. Either way, what the checkpoint stands for is found here, and what
+is new. Nothing is folded here.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from foldline.core.checkpoint import Checkpoint
+from foldline.core.cuts import legal
+from foldline.core.cycles import Pairing, Place, ToolCycle, pair
+from foldline.core.effects import Recalled, ViewPlan
+from foldline.core.fold import Base, carried, newest_user, with_cycles
+from foldline.core.usertext import own_words
+from foldline.model import Conversation, Message
+
+UNSEEN, WHOLE = ViewPlan("", 0), Base()
+"""How a history is shown that nothing was done to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """`past` is the checkpoint that stands for messages[:begin], if one does; `shown` the one that is in the view."""
+
+    conversation: Conversation
+    messages: tuple[Message, ...]
+    digests: tuple[str, ...]
+    base: Base = WHOLE
+    plan: ViewPlan = UNSEEN
+    shown: Checkpoint | None = None
+    past: Checkpoint | None = None
+    begin: int = 0
+    """The first message that no checkpoint stands for."""
+    moved: bool = False
+    """The view does not extend the last one: the client divides its messages otherwise, or pins others."""
+
+    @property
+    def number(self) -> int:
+        """The number of that message in the whole history, however often it was folded."""
+        return self.past.stop if self.past else self.begin
+
+    @property
+    def view(self) -> tuple[Message, ...]:
+        """The history as it is shown so far."""
+        return self.base.view(self.messages)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a turn knows at its beginning. `returned` is the place of a checkpoint that came back, with its row."""
+
+    conversation: Conversation
+    messages: tuple[Message, ...]
+    digests: tuple[str, ...]
+    returned: tuple[int, Checkpoint] | None = None
+    pins: tuple[int, ...] = ()
+
+
+def ground_of(given: Given, recalled: Recalled | None) -> Ground:
+    """What the history is shown as so far."""
+    if recalled and recalled.checkpoint:
+        found = _again(given, recalled.plan, recalled.checkpoint)
+        if found:
+            return found
+    plan = recalled.plan if recalled and not recalled.checkpoint else UNSEEN
+    ground = Ground(given.conversation, given.messages, given.digests, plan=plan)
+    return _fed_back(ground, *given.returned) if given.returned else ground
+
+
+def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | None:
+    """The view as its plan says; None where what the checkpoint covers is not all there."""
+    messages = given.messages
+    suffix = checkpoint.recipe.direction == "from"
+    start = plan.start if _holds(given, plan, checkpoint) else _found(given, checkpoint)
+    if start is None:
+        return None
+    moved = start != plan.start
+    pins = () if moved else plan.pins
+    asked = with_cycles((pin for pin in given.pins if pin < start), pair(messages, given.conversation.grammar))
+    newly = asked - {*pins, plan.carried}
+    if newly:
+        pins, moved = tuple(sorted({*pins, *newly})), True
+    newest = newest_user(messages[:start]) if plan.carried is not None else None
+    plan = replace(plan, start=start, pins=pins, carried=None if newest in pins else newest)
+    return Ground(
+        given.conversation,
+        messages,
+        given.digests,
+        Base(front_again(messages, plan, checkpoint), start),
+        plan,
+        checkpoint,
+        None if suffix else checkpoint,
+        0 if suffix else start,
+        moved,
+    )
+
+
+def _holds(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> bool:
+    """The messages still stand where the plan has them."""
+    at = plan.start
+    return at <= len(given.messages) and at > 0 and given.digests[at - 1] == checkpoint.skeleton
+
+
+def _found(given: Given, checkpoint: Checkpoint) -> int | None:
+    """Where the covered part ends in a list that is divided otherwise. What says nothing may then be shown again."""
+    if checkpoint.recipe.direction == "from" or checkpoint.skeleton not in given.digests:
+        return None
+    positions = sorted(legal(given.messages, pair(given.messages, given.conversation.grammar)))
+    first = given.digests.index(checkpoint.skeleton) + 1
+    at = bisect_left(positions, first)
+    start = positions[at] if at < len(positions) else None
+    return start if start and given.digests[start - 1] == checkpoint.skeleton else None
+
+
+def _fed_back(ground: Ground, at: int, checkpoint: Checkpoint) -> Ground:
+    """A list that is the last view and more: up to its checkpoint everything is as it was shown.
+
+    A user message carried behind the checkpoint is one that the checkpoint covers.
+    """
+    suffix = checkpoint.recipe.direction == "from"
+    latest = checkpoint.facts.first("immediate")
+    behind = ground.messages[at + 1 : at + 2]
+    covered = bool(not suffix and latest and behind and own_words(behind[0]) == latest.text)
+    start = at + 1 + covered
+    return replace(
+        ground,
+        base=Base(ground.messages[:start], start),
+        plan=replace(ground.plan, start=start, checkpoint=checkpoint.ref, pins=() if suffix else tuple(range(at))),
+        shown=checkpoint,
+        past=checkpoint,
+        begin=0 if suffix else start,
+    )
+
+
+def front_again(messages: Sequence[Message], plan: ViewPlan, checkpoint: Checkpoint) -> tuple[Message, ...]:
+    """The front of a view as its plan says: system and pinned messages, the checkpoint, the carried user message."""
+    systems = (index for index in range(plan.start) if messages[index].role == "system")
+    kept = {*plan.pins, *systems} - {plan.carried}
+    user = (carried(messages[plan.carried], plan.clamped),) if plan.carried is not None else ()
+    return (*(messages[index] for index in sorted(kept)), checkpoint.message, *user)
+
+
+def within(ground: Ground, pairing: Pairing, start: int, stop: int) -> Pairing:
+    """The pairing of messages[start:stop] by themselves, out of that of the whole where no cycle lies across."""
+    inner = [cycle for cycle in pairing.cycles if cycle.stop > start and cycle.start < stop]
+    across = any(cycle.start < start or cycle.stop > stop for cycle in inner)
+    if across or pairing.orphans or pairing.duplicates:
+        return pair(ground.messages[start:stop], ground.conversation.grammar)
+    return Pairing(tuple(_moved(cycle, start) for cycle in inner) if start else tuple(inner))
+
+
+def _moved(cycle: ToolCycle, by: int) -> ToolCycle:
+    """The cycle as it stands in a list that begins `by` messages later."""
+    return ToolCycle(
+        cycle.start - by,
+        cycle.step_stop - by,
+        cycle.stop - by,
+        tuple(Place(place.message - by, place.nth) for place in cycle.calls),
+        tuple(place and Place(place.message - by, place.nth) for place in cycle.answers),
+    )

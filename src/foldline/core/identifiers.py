@@ -1,0 +1,100 @@
+"""Names that can be looked up: paths, symbols, hashes, addresses, long numbers; and whether a source has them.
+
+    line ── identifiers ──> names ── Source.has ──> known there or not;  line ── Source.lacks ──> invented or not
+
+Names that everyone knows (JavaScript, Node.js) and words joined by a slash (and/or) are not looked up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+
+_EXTENSIONS = (
+    "py|pyi|js|jsx|ts|tsx|mjs|cjs|go|rs|java|kt|rb|php|c|h|cc|cpp|hpp|cs|swift|md|rst|json|jsonl|toml|ya?ml|sql|sh|txt|"
+    "html|css|scss|vue|lock|cfg|ini|env|log|csv|xml|proto|ipynb|db"
+)
+_IDENTIFIER = re.compile(
+    r"(?P<url>https?://[^\s)>\]\"'`“”]+)"
+    r"|(?P<mail>(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+)"
+    r"|(?P<path>(?<![\w.@+~:/-])(?:~|[\w.@+-]+)?(?:/[\w.@+-]+)+)"
+    rf"|(?P<file>(?<![\w./-])[\w-]+(?:\.[\w-]+)*\.(?:{_EXTENSIONS})(?![\w-]))"
+    r"|(?P<symbol>(?<!\w)_*[A-Za-z]+[A-Za-z0-9]*(?:_+[A-Za-z0-9]+)+(?!\w)"
+    r"|(?<!\w)[a-z]+(?:[A-Z][a-z0-9]+)+(?!\w)|(?<!\w)[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+(?!\w))"
+    r"|(?P<hash>(?<!\w)(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}(?!\w))"
+    r"|(?P<number>(?<![\w.,])(?:\d{1,3}(?:,\d{3}){1,9}|\d{4,40})(?!\w))"
+)
+_FAMOUS = """
+javascript typescript github gitlab bitbucket pytorch numpy tensorflow devops youtube linkedin wordpress powershell
+websocket websockets jetbrains camelcase pascalcase snake_case dataframe node.js next.js vue.js nuxt.js react.js
+express.js three.js d3.js chart.js openai deepmind postgres macos iphone ipad ebay
+"""
+_KNOWN = frozenset(_FAMOUS.split())
+"""Written like identifiers, known to everyone: a summary may say JavaScript where the source says JS."""
+_FOLDERS = """
+src lib app apps test tests docs packages pkg cmd internal bin etc usr var tmp home opt
+"""
+_ROOTS = frozenset(_FOLDERS.split())
+"""Folders by which a path of bare words is told from words joined by a slash."""
+_YEAR = re.compile(r"(?:19|20)\d\d")
+
+
+def identifiers(text: str) -> Iterator[tuple[str, str]]:
+    """The kind of each name in a text, and the name."""
+    for match in _IDENTIFIER.finditer(text):
+        kind, name = str(match.lastgroup), match.group().rstrip(".,:;/-")
+        if len(name) > 3 and name.casefold() not in _KNOWN and not _ordinary(kind, name):
+            yield kind, name
+
+
+def _ordinary(kind: str, name: str) -> bool:
+    """A year, or words joined by a slash."""
+    if kind == "path":
+        return name[0] not in "/~." and not re.search(r"[._]", name) and name.split("/")[0] not in _ROOTS
+    return kind == "number" and _YEAR.fullmatch(name) is not None
+
+
+class Source:
+    """A text in which names are looked up, as whole words, whatever their case."""
+
+    def __init__(self, text: str) -> None:
+        self._given = text
+
+    @cached_property
+    def _text(self) -> str:
+        return self._given.casefold()
+
+    def lacks(self, line: str) -> bool:
+        """The line is an invention: a place or number in it is nowhere here, or most of its names are not.
+
+        A single symbol among known ones may be a name that was only planned.
+        """
+        names = list(identifiers(line))
+        absent = [kind for kind, name in names if not self.has(kind, name)]
+        return any(kind != "symbol" for kind in absent) or 2 * len(absent) > len(names)
+
+    def has(self, kind: str, name: str) -> bool:
+        """The name stands there. A path may stand there in pieces, a hash by its beginning, a number with commas."""
+        if kind == "path":
+            return self._stands(name) or all(map(self._stands, filter(lambda step: step.strip("~."), name.split("/"))))
+        if kind == "number":
+            digits = name.replace(",", "")
+            grouped = re.sub(r"(?<=\d)(?=(?:\d{3})+$)", ",", digits)
+            return any(map(self._stands, (digits, grouped, grouped.replace(",", "_"), grouped.replace(",", " "))))
+        return self._stands(name, prefix=kind == "hash")
+
+    def _stands(self, name: str, prefix: bool = False) -> bool:
+        name = name.casefold()
+        at = self._text.find(name)
+        while at >= 0:
+            after = self._text[at + len(name) : at + len(name) + 1]
+            if not _joins(self._text[at - 1 : at], name[0]) and (prefix or not _joins(after, name[-1])):
+                return True
+            at = self._text.find(name, at + 1)
+        return False
+
+
+def _joins(outer: str, inner: str) -> bool:
+    """Two characters that belong to one word."""
+    return all(character.isalnum() or character == "_" for character in (outer or " ", inner))

@@ -1,0 +1,93 @@
+"""How the tokens of a view are shared out: tail, checkpoint, and inside it the summary and the user's words.
+
+    |<------------------------- target -------------------------->|
+    | head, pins | checkpoint: frame, summary, notes |    tail    |
+
+Values and arithmetic only. What is then cut, and what is said in the room, is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+from foldline.core.facts import Facts
+from foldline.core.ground import Ground
+from foldline.core.ledger import Ledger
+from foldline.core.meter import Meter
+from foldline.core.notes import notes
+from foldline.core.usertext import own_words
+
+CHECKPOINT_SHARE = 0.40
+"""Share of the target that the checkpoint may take: the tail is worth more, word for word."""
+CHECKPOINT_LEAST, CHECKPOINT_MOST = 500, 16_000
+"""Tokens of a checkpoint: below, the rules and the task do not fit; above, nobody reads it."""
+WORDS_SHARE = 0.25
+"""Share of the target that the user's own words may take beyond that: nothing else can bring them back."""
+SAID_TWICE = 1.5
+"""The user's words are shown in order, and the rules among them once more by themselves."""
+FRAME = 120
+"""Tokens of a checkpoint's opening and headings."""
+SUMMARY_LEAST = 64
+MARGIN = 0.96
+"""Share of a limit that is aimed at: texts joined have a few tokens more than their parts."""
+ANY = 1 << 40
+
+
+class Rooms:
+    """The rooms of one fold. Sizes are in the provider's tokens, as far as the meter knows them."""
+
+    def __init__(self, ground: Ground, meter: Meter, target: int, limit: int) -> None:
+        self.ground, self.meter = ground, meter
+        self.target, self.limit = min(target, int(limit * MARGIN)), limit
+
+    def size(self, text: str) -> int:
+        return round(self.meter.text(text) * self.meter.ratio)
+
+    @cached_property
+    def head(self) -> int:
+        """Tokens that are there whatever is folded: tools, system prompt, system messages."""
+        fixed = self.meter.head(self.ground.conversation.head)
+        fixed += sum(self.meter.message(message) for message in self.ground.messages if message.role == "system")
+        return round(fixed * self.meter.ratio)
+
+    @cached_property
+    def words(self) -> int:
+        """Tokens of all the user has said."""
+        past = self.ground.past.facts.of("user") if self.ground.past else ()
+        new = map(own_words, self.ground.messages[self.ground.begin :])
+        return sum(self.size(text) + 4 for text in (*(fact.text for fact in past), *new) if text)
+
+    def checkpoint(self, share: float) -> int:
+        """Tokens for the checkpoint: its share of the target, and more where the user's words need it."""
+        base = min(max(int(self.target * CHECKPOINT_SHARE * share), CHECKPOINT_LEAST), CHECKPOINT_MOST)
+        words = min(int(self.words * SAID_TWICE), base // 2 + int(self.target * WORDS_SHARE * share))
+        return min(max(base, base // 2 + words), max(self.limit - self.head, SUMMARY_LEAST))
+
+    def tail(self, share: float, pins: Iterable[int]) -> int:
+        """Tokens for the messages that stay."""
+        messages = self.ground.messages
+        pinned = {pin for pin in (*pins, *self.ground.plan.pins) if 0 <= pin < len(messages)}
+        fixed = round(sum(self.meter.message(messages[pin]) for pin in pinned) * self.meter.ratio)
+        return max(self.target - self.head - fixed - self.checkpoint(share), 0)
+
+    def summary(self, room: int, fixed: int, facts: Facts) -> int:
+        """Tokens for the summary: half of what the frame, the snapshot and the user's rules leave of the checkpoint."""
+        rules = notes(Facts(facts.of("rule")), Ledger(), ANY, self.size).tokens
+        return max((room - fixed - FRAME - rules) // 2, SUMMARY_LEAST)
+
+    def user(self, checkpoint: str) -> int:
+        """Characters of the newest user message when it is larger than the window by itself."""
+        return max(self.limit - self.head - self.size(checkpoint) - 200, 100) * 2
+
+    def sizes(self, start: int, tokens: int) -> list[int]:
+        """The messages' tokens, counted from the end as far as a tail of so many tokens can reach; before that, 0."""
+        messages = self.ground.messages
+        found = [0] * len(messages)
+        total = 0
+        for index in range(len(messages) - 1, start - 1, -1):
+            found[index] = round(self.meter.message(messages[index]) * self.meter.ratio)
+            total += found[index]
+            if total > tokens:
+                break
+        return found

@@ -1,0 +1,149 @@
+"""How a call ended is read from its result, and only from what a result of its kind says."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foldline.core.cycles import pair
+from foldline.core.deeds import deeds, outcome
+from foldline.model import Grammar, Media, Message, Origin, Text, ToolCall, ToolResult
+
+BASH = ToolCall("1", "Bash", '{"command": "make"}')
+READ = ToolCall("1", "Read", '{"file_path": "a.py"}')
+EDIT = ToolCall("1", "Edit", '{"file_path": "a.py"}')
+
+
+def result(text, is_error=False):
+    return ToolResult("1", (Text(text),), is_error)
+
+
+def step(*calls, text=""):
+    return Message("assistant", Origin.ASSISTANT, (*((Text(text),) if text else ()), *calls))
+
+
+def answer(*results):
+    return Message("user", Origin.TOOL, results)
+
+
+def all_deeds(*messages):
+    return list(deeds(messages, pair(messages, Grammar())))
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        ("", "ok"),
+        ("all good", "ok"),
+        ("Exit code 1\nno such target", "failed"),
+        ("Exit code: 0\nWall time: 0.1 seconds\nOutput:\nError: not really", "ok"),
+        ("Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\nx", "ok"),
+        ("Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 101\nOutput:\nx", "failed"),
+        ("Chunk ID: 1\nWall time: 9 seconds\nProcess running with session ID 7\nOutput:\n", "unknown"),
+        ("Command running in background with ID: b1", "unknown"),
+        ("some output\n\nCommand exited with code 2", "failed"),
+        ("x\n" * 900 + "Command exited with code 2", "failed"),
+        ("x\n" * 900 + "exit status 1\n", "failed"),
+        ("x\n" * 900 + "Command exited with code 2\n" + "y\n" * 900, "ok"),
+        ("x" * 500 + " exit code 1", "ok"),
+        ("[The command completed with exit code 0.]", "ok"),
+        ("[The command completed with exit code -1.]", "failed"),
+        ("<returncode>0</returncode>\n<output>\nError: quoted</output>", "ok"),
+        ("<returncode>1</returncode>", "failed"),
+        ("Exit code 2 is what you get when nothing matches", "ok"),
+        ("status: 404", "ok"),
+        ('{"metadata": {"exit_code": 1}, "output": "x"}', "failed"),
+        ('{"metadata": {"exit_code": 0}, "output": "x"}', "ok"),
+        ('{"exit_code": 3}', "failed"),
+        ('{"success": false}', "failed"),
+        ('{"success": true}', "ok"),
+        ('{"success": "no"}', "ok"),
+        ('{"broken', "ok"),
+        ('{"a":' * 9_000, "ok"),
+        ('{"success": false, "x": "' + "y" * 100_000 + '"}', "ok"),
+        ("Error: gift card balance is not enough", "failed"),
+        ("error.log\nerrors.py", "ok"),
+        ("Traceback (most recent call last):\n  File", "failed"),
+        ("fatal: not a git repository", "failed"),
+        ("<tool_use_error>String to replace not found</tool_use_error>", "failed"),
+        ("The user doesn't want to proceed with this tool use.", "failed"),
+    ],
+)
+def test_a_command_ends_as_its_result_says(text, verdict):
+    assert outcome(BASH, result(text)) == verdict
+
+
+@pytest.mark.parametrize("call", [BASH, READ, EDIT])
+def test_an_error_is_a_failure_and_no_result_tells_nothing(call):
+    assert outcome(call, result("fine", is_error=True)) == "failed"
+    assert outcome(call, None) == "unknown"
+
+
+@pytest.mark.parametrize(
+    "text", ["Exit code 1\n", '{"success": false}', "<returncode>1</returncode>", '{"exit_code": 1}']
+)
+def test_a_file_that_was_read_may_say_anything(text):
+    assert outcome(READ, result(text)) == "ok"
+    assert outcome(EDIT, result(text)) == "failed"
+
+
+def test_a_reader_can_fail():
+    assert outcome(READ, result("File does not exist.")) == "failed"
+
+
+def test_calls_come_in_order_with_their_results():
+    one, two, three = (ToolCall(name, "Read", "{}") for name in "abc")
+    found = all_deeds(
+        step(one, two),
+        answer(ToolResult("b", (Text("of b"),)), ToolResult("a", (Text("of a"),), True)),
+        step(three),
+    )
+    assert [(deed.at, deed.call.id, deed.answer, deed.verdict) for deed in found] == [
+        (0, "a", 1, "failed"),
+        (0, "b", 1, "ok"),
+        (2, "c", -1, "unknown"),
+    ]
+    assert [deed.result.text if deed.result else None for deed in found] == ["of a", "of b", None]
+
+
+def test_only_what_succeeded_touched_anything():
+    calls = [ToolCall(name, "Edit", json.dumps({"file_path": name})) for name in "abc"]
+    found = all_deeds(step(*calls), answer(ToolResult("a", (Text("done"),)), ToolResult("b", (), True)))
+    assert [[touch.path for touch in deed.touched] for deed in found] == [["a"], [], []]
+
+
+FENCE = "THOUGHT: so\n\n```python\nprint(1)\n```\n\n```bash\nrm a\n```"
+
+
+def observed(text, origin=Origin.TOOL):
+    return Message("user", origin, (Text(text), Media("image")))
+
+
+def test_a_command_in_the_text_is_read_where_a_shell_answers():
+    [deed] = all_deeds(step(text=FENCE), observed("<returncode>0</returncode>\n<output></output>"))
+    assert [tuple(touch) for touch in deed.touched] == [("deleted", "a", "")]
+    assert (deed.at, deed.answer, deed.verdict) == (0, 1, "ok")
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [step(text=FENCE)],
+        [step(text=FENCE), observed("<returncode>0</returncode>", Origin.USER)],
+        [step(text=FENCE), observed("a\n(Current directory: /x)\nbash-$")],
+        [step(text=FENCE + "\n" + FENCE), observed("<returncode>0</returncode>")],
+        [step(text="no fence"), observed("<returncode>0</returncode>")],
+        [step(text="```\nrm a\n```"), observed("<returncode>0</returncode>")],
+    ],
+)
+def test_a_text_is_no_command_where_that_is_not_certain(messages):
+    assert all_deeds(*messages) == []
+
+
+@given(st.text(max_size=200), st.booleans())
+def test_any_result_has_a_verdict(text, is_error):
+    for call in (BASH, READ, EDIT):
+        assert outcome(call, result(text, is_error)) in ("ok", "failed", "unknown")

@@ -1,0 +1,163 @@
+"""Errors are quoted by their telling line, and cured only by what failed before."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foldline.core.cycles import pair
+from foldline.core.errors_seen import LONGEST_LINE, MOST, telling_line, troubles
+from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
+
+
+def turns(*steps):
+    """Each step: tool, arguments, result text, whether it failed."""
+    messages = []
+    for number, (tool, arguments, text, failed) in enumerate(steps):
+        messages.append(Message("assistant", Origin.ASSISTANT, (ToolCall(f"c{number}", tool, json.dumps(arguments)),)))
+        if text is not None:
+            result = ToolResult(f"c{number}", (Text(text),), failed)
+            messages.append(Message("user", Origin.TOOL, (result,)))
+    return tuple(messages)
+
+
+def found(*steps):
+    messages = turns(*steps)
+    return troubles(messages, pair(messages, Grammar()))
+
+
+def run(command, text="done", failed=False):
+    return ("Bash", {"command": command}, text, failed)
+
+
+def edit(path, text="done", failed=False):
+    return ("Edit", {"file_path": path}, text, failed)
+
+
+lines = st.lists(
+    st.sampled_from(["ok", "Error: it broke here", "", "   ", "x" * 400, "FAIL", "some longer line", "E   assert 1"]),
+    max_size=6,
+).map("\n".join)
+steps = st.lists(
+    st.one_of(
+        st.builds(run, st.sampled_from(["make", "test"]), lines, st.booleans()),
+        st.builds(edit, st.sampled_from(["a.py", "b.py"]), lines, st.booleans()),
+    ),
+    max_size=10,
+)
+
+
+@given(steps)
+def test_every_trouble_is_a_line_of_its_result(drawn):
+    messages = turns(*drawn)
+    kept = troubles(messages, pair(messages, Grammar()))
+    assert [trouble.message for trouble in kept] == sorted(trouble.message for trouble in kept)
+    for trouble in kept:
+        [result] = messages[trouble.message].results
+        assert trouble.text
+        assert trouble.text in result.text
+        assert "\n" not in trouble.text
+        assert len(trouble.text) <= LONGEST_LINE
+
+
+@given(steps)
+def test_at_most_one_trouble_waits_for_each_deed(drawn):
+    open_ones = [trouble for trouble in found(*drawn) if not trouble.cure]
+    assert len(open_ones) <= 4  # two commands, two files
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("collected 3\nE   assert 1 == 2\nFAILED tests/test_a.py::test_b\n1 failed", "FAILED tests/test_a.py::test_b"),
+        ("Traceback (most recent call last):\n  File x\nKeyError: 'b'\n", "KeyError: 'b'"),
+        ("Exit code 1\nmake: *** No rule to make target", "make: *** No rule to make target"),
+        ("Chunk ID: a1\nWall time: 1 s\nProcess exited with code 1\nOutput:\nsh: foo: not found", "sh: foo: not found"),
+        ("building it all\nsrc/a.c:3: undefined reference\nmore that follows it", "src/a.c:3: undefined reference"),
+        ("first line of it\nsecond line of it", "first line of it"),
+        ("error[E0308]: mismatched types\n --> src/main.rs", "error[E0308]: mismatched types"),
+        ("thread 'main' panicked at src/main.rs", "thread 'main' panicked at src/main.rs"),
+        ("    --- FAIL: TestThing (0.1s)", "--- FAIL: TestThing (0.1s)"),
+        ("short", "short"),
+        ("<returncode>1</returncode>\n<output>\n</output>", ""),
+        ("", ""),
+        ("x" * 999 + " error", "x" * LONGEST_LINE),
+        ("Error: at the top of it\n" + "filler line here\n" * 9_000, "Error: at the top of it"),
+        ("filler line here\n" * 9_000 + "Error: at the end of it", "Error: at the end of it"),
+    ],
+)
+def test_the_telling_line(text, line):
+    assert telling_line(ToolResult("1", (Text(text),), True)) == line
+
+
+def test_an_error_without_words_is_none():
+    assert found(run("grep x a", "", True), edit("a.py", "", True), edit("a.py")) == ()
+
+
+def test_a_command_that_succeeds_later_cures_its_error():
+    [trouble] = found(run("make", "Error: no such rule", True), edit("a.py"), edit("b.py"), run("make"))
+    assert trouble.text == "Error: no such rule"
+    assert trouble.cure == "`make` succeeded after changes to a.py, b.py"
+
+
+def test_changes_made_before_the_last_failure_cured_nothing():
+    [trouble] = found(
+        run("make", "Error: the first one", True), edit("a.py"), run("make", "Error: the second one", True), run("make")
+    )
+    assert (trouble.text, trouble.cure) == ("Error: the second one", "`make` succeeded on a later try")
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        run("make test"),
+        run("make", None),
+        run("make", "Process running with session ID 4"),
+        edit("b.py"),
+        ("Bash", {}, "done", False),
+    ],
+)
+def test_another_deed_cures_nothing(later):
+    [trouble] = found(run("make", "Error: no such rule", True), later)
+    assert trouble.cure == ""
+
+
+def test_the_same_tool_on_the_same_file_cures_and_another_request_does_not():
+    [trouble] = found(edit("a.py", "String to replace not found", True), edit("a.py"))
+    assert trouble.cure == "Edit a.py succeeded on a later try"
+    fetched = [("WebFetch", {"url": "x"}, "Error: no such host", True), ("WebFetch", {"url": "y"}, "page", False)]
+    assert [trouble.cure for trouble in found(*fetched)] == [""]
+
+
+def test_a_test_run_tells_of_failures_although_its_pipe_succeeded():
+    [trouble] = found(run("pytest | tail", "E   assert 1 == 2 here\n==== 1 failed, 3 passed ====", False))
+    assert trouble.text == "E   assert 1 == 2 here"
+    assert found(run("pytest | tail", "==== 0 failed, 3 passed ====")) == ()
+    assert found(("Read", {"file_path": "a"}, "there were 3 failed runs", False)) == ()
+
+
+def test_where_there_are_too_many_the_uncured_and_the_newest_stay():
+    many = [run(f"run {number}", f"Error: number {number} failed", True) for number in range(MOST + 4)]
+    kept = found(*many[:6], *(run(f"run {number}") for number in range(4)), *many[6:])
+    assert len(kept) == MOST
+    assert all(not trouble.cure for trouble in kept)
+    assert kept[-1].text == f"Error: number {MOST + 3} failed"
+    few = found(run("a", "Error: it is cured", True), run("a"), *many[: MOST - 1])
+    assert [bool(trouble.cure) for trouble in few] == [True] + [False] * (MOST - 1)
+
+
+def test_an_error_seen_again_counts_as_new():
+    again = [run("old", "Error: it is back again", True)]
+    kept = found(*again, *(run(f"run {n}", f"Error: number {n} failed", True) for n in range(MOST)), *again)
+    assert kept[-1].text == "Error: it is back again"
+
+
+@pytest.mark.parametrize("piece", ["\n", "E", "E ", "x Error", "Error: a\n", " ", "--- FAIL\n", "thread '", "a\t"])
+def test_hostile_results_cost_little(piece):
+    started = time.process_time()
+    telling_line(ToolResult("1", (Text(piece * (400_000 // len(piece))),), True))
+    assert time.process_time() - started < 1

@@ -1,0 +1,135 @@
+"""The tasks of an agent are those of its last list, or of its single tasks as they were last changed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foldline.core.cycles import pair
+from foldline.core.plans import Task, latest_tasks
+from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
+
+
+def tasks(*steps):
+    """Each step: tool, arguments, and what it answered (an error when it begins with "!")."""
+    messages = []
+    for number, (tool, arguments, answer) in enumerate(steps):
+        call = ToolCall(f"c{number}", tool, arguments if isinstance(arguments, str) else json.dumps(arguments))
+        messages.append(Message("assistant", Origin.ASSISTANT, (call,)))
+        if answer is not None:
+            result = ToolResult(f"c{number}", (Text(answer),), answer.startswith("!"))
+            messages.append(Message("user", Origin.TOOL, (result,)))
+    return latest_tasks(messages, pair(messages, Grammar()))
+
+
+def create(subject, number):
+    return ("TaskCreate", {"subject": subject, "description": "at length"}, f"Task #{number} created: {subject}")
+
+
+def update(number, status):
+    return ("TaskUpdate", {"taskId": number, "status": status}, f"Updated task #{number}")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        (
+            "TodoWrite",
+            {"todos": [{"content": "one", "status": "completed"}, {"content": "two", "status": "in_progress"}]},
+        ),
+        (
+            "todowrite",
+            {"todos": [{"content": "one", "status": "completed"}, {"content": "two", "status": "in_progress"}]},
+        ),
+        ("update_plan", {"plan": [{"step": "one", "status": "completed"}, {"step": "two", "status": "in_progress"}]}),
+        (
+            "write_todos",
+            {"todos": [{"description": "one", "status": "completed"}, {"description": "two", "status": "in_progress"}]},
+        ),
+        (
+            "manage_todo_list",
+            {"todoList": [{"title": "one", "status": "completed"}, {"title": "two", "status": "in-progress"}]},
+        ),
+        (
+            "task_tracker",
+            {"task_list": [{"title": "one", "status": "done"}, {"title": "two", "status": "in_progress"}]},
+        ),
+    ],
+)
+def test_whole_lists_of_real_agents(tool, arguments):
+    assert tasks((tool, arguments, "ok")) == (Task("one", "completed", 0), Task("two", "in progress", 0))
+
+
+def test_the_last_list_counts():
+    first, second = {"todos": [{"content": "one"}]}, {"todos": [{"content": "two"}]}
+    assert tasks(("TodoWrite", first, "ok"), ("TodoWrite", second, "ok")) == (Task("two", "pending", 2),)
+    assert tasks(("TodoWrite", first, "ok"), ("TodoWrite", second, "!rejected")) == (Task("one", "pending", 0),)
+    assert tasks(("TodoWrite", first, "ok"), ("TodoWrite", {"todos": []}, "ok")) == ()
+    assert tasks(("TodoWrite", first, "ok"), ("TodoWrite", {"todos": "- [ ] two"}, "ok")) == (
+        Task("one", "pending", 0),
+    )
+
+
+def test_single_tasks_are_known_by_the_number_the_tool_gave_them():
+    found = tasks(create("write it", 7), create("test it", 8), update("8", "in_progress"), update("7", "completed"))
+    assert found == (Task("write it", "completed", 0, "7"), Task("test it", "in progress", 2, "8"))
+
+
+def test_without_a_number_they_are_counted():
+    unnumbered = ("TaskCreate", {"subject": "write it"}, "ok")
+    assert tasks(unnumbered, ("TaskCreate", {"subject": "test it"}, None), update("2", "done")) == (
+        Task("write it", "pending", 0, "1"),
+        Task("test it", "completed", 2, "2"),
+    )
+
+
+def test_a_task_named_before_these_messages_is_known_by_its_number_alone():
+    assert tasks(update(3, "completed")) == (Task("", "completed", 0, "3"),)
+
+
+@pytest.mark.parametrize(
+    ("given_status", "status"),
+    [
+        ("deleted", "cancelled"),
+        ("canceled", "cancelled"),
+        ("cancelled", "cancelled"),
+        ("todo", "pending"),
+        ("not-started", "pending"),
+        ("blocked", "blocked"),
+        ("", "pending"),
+        (None, "pending"),
+        (5, "5"),
+    ],
+)
+def test_statuses_have_one_name_each(given_status, status):
+    [task] = tasks(("TodoWrite", {"todos": [{"content": "x", "status": given_status}]}, "ok"))
+    assert task.status == status
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        ("TaskUpdate", {"taskId": "1"}, "ok"),
+        ("TaskUpdate", {"status": "completed"}, "ok"),
+        ("TaskUpdate", {"taskId": "1", "status": "completed"}, "!no such task"),
+        ("TodoWrite", {"todos": [{"content": " "}, {"status": "pending"}, "text", 5]}, "ok"),
+        ("TodoWrite", "not json", "ok"),
+        ("Read", {"todos": [{"content": "x"}]}, "ok"),
+    ],
+)
+def test_what_tells_of_no_task(step):
+    assert tasks(step) == ()
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["todos", "plan", "taskId", "status", "subject"]),
+        st.none() | st.text() | st.lists(st.integers()),
+    )
+)
+def test_odd_arguments_break_nothing(arguments):
+    for tool in ("TodoWrite", "update_plan", "TaskCreate", "TaskUpdate"):
+        assert isinstance(tasks((tool, arguments, "ok")), tuple)

@@ -1,0 +1,138 @@
+"""Sentences are slices; what they bear is recognised in several languages, and cheaply."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foldline.core.sentences import asks, bears_rule, consents, looks_pasted, sentences, turns
+
+CODE = "```py\nnever()\n```"
+
+
+def split(text):
+    return [sentence.text for sentence in sentences(text)]
+
+
+@given(st.text(st.sampled_from("ab.!?。 \n`~\"')…"), max_size=60))
+def test_every_sentence_is_a_slice_in_order_and_nothing_but_space_is_left_out(text):
+    at = 0
+    for sentence in sentences(text):
+        start = text.find(sentence.text, at)
+        assert start >= 0
+        assert sentence.text.strip() == sentence.text != ""
+        assert not text[at:start].strip()
+        at = start + len(sentence.text)
+    assert not text[at:].strip()
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("One. Two! Three?\nFour", ["One.", "Two!", "Three?", "Four"]),
+        ('He said "stop." Then he left.', ['He said "stop."', "Then he left."]),
+        ("请先看。再改！好吗？", ["请先看。", "再改！", "好吗？"]),
+        ("see a.py and b.py", ["see a.py and b.py"]),
+        ("1. Never push. Ever.\n- Keep it.\n2.", ["1. Never push.", "Ever.", "- Keep it.", "2."]),
+        (f"Look:\n{CODE}\nNever again.", ["Look:", CODE, "Never again."]),
+        ("```\nnever closed. Keep it.", ["```", "never closed.", "Keep it."]),
+        ("", []),
+    ],
+)
+def test_examples(text, parts):
+    assert split(text) == parts
+
+
+def test_code_and_dumps_are_pasted_and_long_words_are_not():
+    assert [sentence.pasted for sentence in sentences(f"Look:\n{CODE}\nok")] == [False, True, False]
+    assert looks_pasted("2024-01-01 10:00:00.123 [INFO] {a=1, b=2, c=3} (x:1, y:2) -> 0x7f3a 0x8812")
+    assert looks_pasted("QUJD1234+/" * 80)
+    assert not looks_pasted("x = {1: 2}")
+    assert not looks_pasted("so this is me talking and talking without ever stopping to breathe " * 12)
+    assert not looks_pasted("请" * 700)
+
+
+RULES = [
+    "Never push to main.",
+    "don't touch the vendor folder",
+    "You must keep the old API.",
+    "Use tabs, not spaces",
+    "Whatever you do, hands off the database",
+    "bitte keine neuen Abhängigkeiten",
+    "Ne modifie pas ce fichier",
+    "nunca borres los datos",
+    "请不要修改配置",
+    "テストを必ず実行してください",
+    "никогда не удаляй файлы",
+    "절대 하지 마세요",
+]
+
+
+@pytest.mark.parametrize("sentence", RULES)
+def test_rules_are_recognised(sentence):
+    assert bears_rule(sentence)
+
+
+@pytest.mark.parametrize("sentence", ["I don't have the id", "we do not know it", "fix the parser", "looks good"])
+def test_plain_statements_are_no_rules(sentence):
+    assert not bears_rule(sentence)
+
+
+def test_changes_of_mind_are_recognised():
+    assert turns("Actually, let's go with SQLite")
+    assert turns("算了，改成别的")
+    assert not turns("fix the parser")
+
+
+@pytest.mark.parametrize("answer", ["yes", "Yes, please", "ok do it", "no!", "好的", "不用", "はい", "ja", "…sure"])
+def test_answers_are_recognised(answer):
+    assert consents(answer)
+
+
+@pytest.mark.parametrize("text", ["", "nothing here", "yesterday it worked", "the answer is yes", "Okayama"])
+def test_other_beginnings_are_no_answers(text):
+    assert not consents(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("Done. Shall I push?", "Shall I push?"),
+        ("Shall I push? I can wait.", "Shall I push?"),
+        ("**Shall I push?**", "**Shall I push?**"),
+        ("我可以推送吗？", "我可以推送吗？"),
+        ("Which one?\n\n1. SQLite\n2. Postgres\n3. neither", "Which one?"),
+        ("Please confirm.", "Please confirm."),
+        ("Let me know if I should proceed.", "Let me know if I should proceed."),
+        (f"Shall I apply this?\n{CODE}", "Shall I apply this?"),
+        ("```\n" + "code line\n" * 400 + "```\nShall I apply this?", "Shall I apply this?"),
+        ("Why did it fail? Because of X. I fixed X. All is well.", ""),
+        ("All done.", ""),
+        ("- one\n- two", ""),
+        ("", ""),
+    ],
+)
+def test_the_question_a_text_ends_with(text, question):
+    assert asks(text) == question
+
+
+@given(st.text(st.sampled_from("ab.?!\n -*`"), max_size=60))
+def test_a_question_is_a_slice(text):
+    assert asks(text) in text
+
+
+@pytest.mark.parametrize(
+    "piece", [". ", "\n", "use a", "ne x ", "`", "```\n", "~~~\n", "a.", ")", "don't ", "let me know if "]
+)
+def test_hostile_texts_cost_little(piece):
+    text = piece * (100_000 // len(piece))
+    started = time.process_time()
+    for sentence in sentences(text):
+        bears_rule(sentence.text)
+        turns(sentence.text)
+    asks(text)
+    consents(text)
+    assert time.process_time() - started < 3

@@ -1,0 +1,129 @@
+"""Commands are taken apart as a shell would, or not at all."""
+
+from __future__ import annotations
+
+import shlex
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foldline.core.shellwords import LONGEST, Unclear, chains
+
+plain = st.text(st.sampled_from("abc.-_/=0 '\"$*\\#;&|<>()~\t"), min_size=1, max_size=8)
+
+
+def commands(text):
+    return [[word.text for word in command] for chain in chains(text) for command in chain.commands]
+
+
+def clear(text):
+    try:
+        return list(chains(text))
+    except Unclear:
+        return None
+
+
+@given(st.lists(plain, min_size=1, max_size=5))
+def test_quoted_words_are_read_as_the_shell_reads_them(words):
+    assert commands("echo " + shlex.join(words)) == [["echo", *words]]
+
+
+@given(st.lists(plain, min_size=1, max_size=5))
+def test_quoted_words_stand_for_themselves(words):
+    assert all(word.sure for chain in chains("echo " + shlex.join(words)) for word in chain.commands[0])
+
+
+@given(st.text(st.sampled_from("ab $`'\"\\;&|<>()#\n~*{}[]!"), max_size=60))
+def test_any_text_is_read_or_unclear(text):
+    clear(text)
+
+
+@given(st.lists(st.sampled_from(["a", "b c", "rm x"]), min_size=1, max_size=5), st.sampled_from([";", "\n", "&&", "|"]))
+def test_joints_divide_commands(parts, joint):
+    assert commands(f" {joint} ".join(parts)) == [part.split() for part in parts]
+
+
+def test_joints_say_what_follows_each_command():
+    found = list(chains("a && b | c; d & e || f |& g"))
+    assert [chain.joints for chain in found] == [["&&", "|", ";"], ["&", "||", "|&", ";"]]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("echo a'b c'\"d e\"\\ f", ["echo", "ab cd e f"]),
+        ('echo "a\\"b\\$c\\d"', ["echo", 'a"b$c\\d']),
+        ("echo one \\\n two", ["echo", "one", "two"]),
+        ("echo a#b # not said", ["echo", "a#b"]),
+        ("# nothing but this\necho x", ["echo", "x"]),
+        ("A=1 B='2 3' make C=4", ["make", "C=4"]),
+        ("a 2>err.log", ["a", "2>", "err.log"]),
+        ("a2>x", ["a2", ">", "x"]),
+        ("a &>all >>more >|hard", ["a", "&>", "all", ">>", "more", ">|", "hard"]),
+        ("a <<<word <in", ["a", "<<<", "word", "<", "in"]),
+        ("a >&2", ["a", ">&", "2"]),
+    ],
+)
+def test_examples(text, words):
+    assert commands(text) == [words]
+
+
+@pytest.mark.parametrize("text", ["", " \n ;; \n", "A=1", "# only a remark"])
+def test_nothing_is_no_command(text):
+    assert commands(text) == []
+
+
+@pytest.mark.parametrize("word", ["$x", "a*b", "a?", "[ab]", "{a,b}", "~/x", '"$x"', "'a'$b"])
+def test_a_word_that_may_stand_for_others_is_not_sure(word):
+    [chain] = chains(f"rm {word} plain")
+    assert [found.sure for found in chain.commands[0]] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "echo $(date)",
+        'echo "$(date)"',
+        "echo `date`",
+        'echo "`date`"',
+        "(cd a && rm b)",
+        "f() { rm a; }",
+        "{ rm a; }",
+        "if true; then\nrm a\nfi",
+        "for f in a b; do\nrm a\ndone",
+        "while read x; do rm a; done",
+        "case x in\nx) rm a\nesac",
+        "[[ -f a ]] && rm a",
+        "! rm a",
+        "exit 0; rm a",
+        "exec rm a",
+        "echo 'open",
+        'echo "open',
+        "echo open\\",
+        "cat <<EOF\nnever closed",
+    ],
+)
+def test_scripts_and_open_ends_are_unclear(text):
+    with pytest.raises(Unclear):
+        list(chains(text))
+
+
+def test_heredocs_are_no_commands():
+    text = "cat > a <<'ONE' && tee b <<-TWO\nrm x\nONE\n  $(rm y)\n\tTWO\nls"
+    assert commands(text) == [["cat", ">", "a"], ["tee", "b"], ["ls"]]
+
+
+def test_long_heredocs_are_read_and_long_commands_are_not():
+    assert commands("cat > a <<E\n" + "x" * 9 * LONGEST + "\nE") == [["cat", ">", "a"]]
+    assert clear("echo " + "x" * LONGEST) is None
+
+
+def test_hostile_commands_cost_little():
+    hostile = ["'", "((((", "\\", "<<A ", "a;", '"\\', "&&", "\n", "A=", "#", "$(", "<<A\n", "E\n", "'\"", "\"'\\"]
+    started = time.process_time()
+    for piece in hostile:
+        clear(piece * (200_000 // len(piece)))
+        clear((piece * LONGEST)[:LONGEST])
+    assert time.process_time() - started < 5
