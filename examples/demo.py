@@ -1,4 +1,4 @@
-"""What Foldline does, in one screen: a coding agent's day of 231 messages is made to fit a window far too small for it.
+"""What Foldline does, on one screen: a coding agent's day is made to fit a window that is far too small for it.
 
 No key and no network: `make demo`. Whatever is shown of the checkpoint is read out of its text, as a model would.
 """
@@ -6,6 +6,7 @@ No key and no network: `make demo`. Whatever is shown of the checkpoint is read 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import sys
@@ -16,9 +17,13 @@ from typing import Any
 from foldline import Budget, Compactor, Fitted, validate
 
 SESSION = Path(__file__).with_name("coding-session.anthropic.json")
-SMALL = 32_000
-"""The window it is folded into: a fifth of the session, and half of that is wanted for the reply."""
+SMALL = 64_000
+"""The window it is folded into: less than half of the session."""
+LAST_STEP = 2
+"""Messages that stay: what the agent did last, and what came of it."""
 WIDTH = min(shutil.get_terminal_size().columns, 100)
+RULE = re.compile(r"[^.?!]*\brules?\b.*")
+"""The sentence in which the user speaks of rules, and what follows it."""
 STUB = re.compile(r"characters left out here; original ([0-9a-f]+)")
 
 
@@ -26,17 +31,20 @@ def main() -> None:
     request = json.loads(SESSION.read_text("utf-8"))
     roomy = Compactor(Budget.for_model(request["model"]))
     small = Compactor(Budget(window=SMALL))
-    pruned, folded = roomy.fit(request), small.fit(request)
-
-    title(f"A working day of a coding agent, and two windows  ·  {SESSION.name}")
     count = len(request["messages"])
+    pruned = roomy.fit(request)
+    folded = small.compact(request, pivot=count - LAST_STEP)
+
+    title(f"A coding agent's working day, in two windows  ·  {SESSION.name}")
     bars(
         ("as it came", folded.receipt.tokens_before, count),
         (f"in {roomy.budget.window:,}", pruned.receipt.tokens_after, len(pruned.messages)),
         (f"in {small.budget.window:,}", folded.receipt.tokens_after, len(folded.messages)),
     )
-    say(f"In the model's own window {pruned.receipt.stubbed} old bulky tool results are shortened. "
-        f"In the small one, {folded.receipt.folded} messages become one checkpoint.")  # fmt: skip
+    say(
+        f"In the model's own window, {pruned.receipt.stubbed} old bulky tool results are shortened. "
+        f"In the small one, {folded.receipt.folded} messages become one checkpoint; the last step stays as it is."
+    )
 
     title("What the agent still knows: its checkpoint, written without a model")
     story(folded.checkpoint.text)
@@ -46,8 +54,8 @@ def main() -> None:
 
     title("Checked just now")
     check("the provider's rules accept both views", not validate(pruned.request) and not validate(folded.request))
-    check(f"the view fits: {folded.receipt.tokens_after:,} tokens of {folded.receipt.room:,}",
-          folded.receipt.tokens_after <= folded.receipt.room)  # fmt: skip
+    fits = folded.receipt.tokens_after <= folded.receipt.room
+    check(f"the view fits: {folded.receipt.tokens_after:,} tokens, with room for {folded.receipt.room:,}", fits)
     ref, original = stub(pruned, roomy)
     check(f"the original of stub {ref} comes back: {len(original):,} characters", original in results(request))
     back = [json.loads(message.raw or b"") for message in small.archive.expand(folded.receipt.checkpoint)]
@@ -55,33 +63,29 @@ def main() -> None:
 
     title("Try next")
     name = f"examples/{SESSION.name}"
-    print(f"  .venv/bin/foldline inspect {name}\n"
-          f"  .venv/bin/foldline compact {name} --to 20000\n"
-          f"  .venv/bin/foldline handoff {name}")  # fmt: skip
+    for command in (f"inspect {name}", f"compact {name} --to 20000", f"handoff {name}"):
+        print(f"  .venv/bin/foldline {command}")
 
 
 def story(text: str) -> None:
     """The parts of a checkpoint that matter most, found by their headings."""
     parts = sections(text)
-    decided = parts["What the user decided"]
+    said = parts["What the user said, in order"]
     errors = [line for line in parts["Errors met"] if "not seen to be cured" in line]
-    tasks = [line for line in parts["Tasks"] if line.startswith("- [ ]")]
-    files = parts["modified-files"]
+    tasks = [line.removeprefix("- [ ] ") for line in parts["Tasks"] if line.startswith("- [ ]")]
     tell("goal", parts["Goal"][:1])
-    tell("standing rules", ruled(parts), lines=4)
-    tell("decided", decided[-4:], lines=1)
-    tell("files", [f"{len(files)} changed, the last: {', '.join(files[-2:])}"])
+    tell("house rules", [f"{line.split()[0]} {found[0]}" for line in said if (found := RULE.search(line))], lines=5)
+    tell("decided", parts["What the user decided"], lines=1)
+    tell("files", [", ".join(last(parts["modified-files"], 3))])
     tell("failing", errors[-1:])
-    tell("open tasks", [f"{len(tasks)}, the first: {tasks[0].removeprefix('- [ ] ')}"])
+    tell("to do", [f"{len(tasks)} open: {'; '.join(tasks)}"])
     tell("now", parts["Immediate Task"][:1])
 
 
-def ruled(parts: dict[str, list[str]]) -> list[str]:
-    """What was said in the message that holds the most rules."""
-    at = [re.search(r"\[\d+\]$", line) for line in parts["Rules and preferences, in the user's words"]]
-    numbers = [found[0] for found in at if found]
-    most = max(numbers, key=numbers.count)
-    return [line for line in parts["What the user said, in order"] if line.startswith(most)]
+def last(paths: list[str], number: int) -> list[str]:
+    """The last of some paths, without the folder they all lie in."""
+    whole = [path for path in paths if path.startswith("/")]
+    return [os.path.relpath(path, os.path.commonpath(whole)) for path in whole[-number:]]
 
 
 def sections(text: str) -> dict[str, list[str]]:

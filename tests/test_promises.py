@@ -7,15 +7,18 @@ failure. All of them are checked on each example, which is drawn only once. `FOL
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import pytest
 from hypothesis import HealthCheck, find, given, settings
 
-from foldline.core.cuts import legal
-from foldline.core.cycles import pair
+from foldline.core.cuts import choose, legal
+from foldline.core.cycles import Pairer, pair
+from foldline.core.estimate import Estimator
+from foldline.core.meter import Meter
 from foldline.core.prune import PruneSettings, prune
 from foldline.core.repair import Repaired, repair
 from foldline.core.select import Strategy, is_users, select
@@ -469,3 +472,59 @@ def test_every_selection_of_a_hard_history_is_accepted(name, thinking):
             chosen = select(messages, strategy, dialect.grammar, measure)
             refused = refusals(dialect, chosen.messages, thinks)
             assert not refused or not any(m.role != "system" for m in messages), (shape, recent, refused)
+
+
+# --- and that a long history costs what is new in it ------------------------------------------------------------------
+
+
+def work(run):
+    """How many calls a run makes, Python's and C's: the same on every machine."""
+    count = 0
+
+    def see(_frame, event, _argument):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(see)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def long_history(length):
+    """Steps whose results are late, so that cycles overlap, and bulky, so that they are pruned."""
+    messages = [Message("user", Origin.USER, (Text("go on"),))]
+    for number in range(length // 4):
+        call, name = ToolCall(f"c{number}", "read", "{}"), f"c{max(0, number - 1)}"
+        messages.append(Message("assistant", Origin.ASSISTANT, (Text("so"), call)))
+        messages.append(Message("user", Origin.TOOL, (ToolResult(name, (Text(f"{number} fine" * 400),)),)))
+    return tuple(messages)
+
+
+GRAMMAR = BY_NAME["anthropic"].grammar
+JOBS = {
+    "pair": lambda messages: pair(messages, GRAMMAR),
+    "cut": lambda messages: choose(legal(messages, pair(messages, GRAMMAR)), [1] * len(messages), tokens=50),
+    "prune": lambda messages: prune(messages, EAGER),
+    "repair": lambda messages: repair(messages, GRAMMAR),
+    "select": lambda messages: select(messages, STRATEGIES[0], GRAMMAR, measure),
+}
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_ten_times_the_messages_are_ten_times_the_work(job):
+    small, large = (work(partial(JOBS[job], long_history(length))) for length in (400, 4_000))
+    assert large < 11 * small
+
+
+def test_one_message_more_is_the_work_of_one_message():
+    messages, more = long_history(2_000), Message("user", Origin.USER, (Text("and now?"),))
+    meter, pairer = Meter(Estimator()), Pairer(GRAMMAR)
+    meter.count(Conversation("anthropic", messages, grammar=GRAMMAR))
+    pairer.pair(messages)
+    counted = meter.work.messages
+    meter.count(Conversation("anthropic", (*messages, more), grammar=GRAMMAR))
+    assert meter.work.messages == counted + 1
+    assert work(lambda: pairer.pair((*messages, more))) < 50

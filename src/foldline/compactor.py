@@ -20,6 +20,7 @@ from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from foldline import recovery
 from foldline.archive.base import Archive
 from foldline.archive.memory import MemoryArchive
 from foldline.callers import Caller, caller
@@ -27,24 +28,20 @@ from foldline.core.budget import Budget
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.effects import Effect, Recalled, Save
 from foldline.core.engine import View, turn
-from foldline.core.meter import Meter
+from foldline.core.meter import Meter, Usage
 from foldline.core.options import Direction, Options, Voice
-from foldline.core.policy import emergency
 from foldline.core.prune import PruneSettings
 from foldline.core.receipt import Receipt
 from foldline.core.resume import Abilities, Kind, Manner
 from foldline.core.skeleton import Chain
 from foldline.drive import World, arun, run
-from foldline.errors import CannotFit, Overflow
+from foldline.errors import CannotFit, InputError
 from foldline.model import Conversation, Message, Notice
-from foldline.overflow import output_too_long, understand
 from foldline.reading import Reader
 from foldline.tokens import meter_for
 from foldline.usage import usage_from
 
 T = TypeVar("T")
-TRIES = 3
-"""How often a refused prompt is made smaller before the refusal is passed on."""
 SESSIONS = 32
 """Conversations whose skeletons are kept at hand."""
 
@@ -93,7 +90,9 @@ class Compactor:
         self.budget = budget
         self.archive: Archive = archive if archive is not None else MemoryArchive()
         self._callers = _callers(model, fallback)
-        self._meter = meter
+        self._meter, self._meters = meter, dict[str, Meter]()
+        self._windows: dict[str, int] = {}
+        """What providers said of their models' windows."""
         self._reader = Reader()
         self._chains: OrderedDict[str, Chain] = OrderedDict()
         self._lock = threading.RLock()
@@ -110,7 +109,7 @@ class Compactor:
             transcript=transcript,
             secret=secret or secrets.token_bytes(16),
         )
-        self._world = World(self.archive, self._callers, scope, listen or (lambda _: None), self._lock)
+        self._world = World(self.archive, self._callers, scope, listen or _nobody, self._lock)
 
     def fit(self, request: Any, *, pin: Iterable[int] = (), dialect: str | None = None) -> Fitted:
         """The request as it fits: untouched while there is room, pruned or folded when there is not.
@@ -163,17 +162,17 @@ class Compactor:
     def preview(self, request: Any, *, pin: Iterable[int] = (), dialect: str | None = None, **how: Any) -> Receipt:
         """What `fit` (or, with arguments, `compact`) would do: no model is asked and nothing is kept."""
         options = self._how(pin=pin, **how)[0] if how else self._options
-        world = replace(self._world, archive=_Glass(self.archive))
-        given = self._read(request, dialect)
-        quiet = replace(options, cheap=None, fallback=None, pins=tuple(pin))
-        return run(self._steps(given, quiet), world).receipt
+        world = replace(self._world, archive=_Glass(self.archive), listen=_nobody)
+        given, options = self._given(request, options, pin, dialect)
+        return run(self._steps(given, replace(options, cheap=None, fallback=None)), world).receipt
 
     def prepare(self, request: Any, *, pin: Iterable[int] = (), dialect: str | None = None) -> Fitted:
-        """Folds ahead of need, so that the turn that needs it finds it done."""
-        return self.compact(request, kind="regular", pin=pin, dialect=dialect)
+        """Folds ahead of need: views stay as they are until one has to be folded, and that one finds it done."""
+        return self._run(request, replace(self._options, force=True, ahead=True), pin, dialect)
 
     async def aprepare(self, request: Any, *, pin: Iterable[int] = (), dialect: str | None = None) -> Fitted:
-        return await self.acompact(request, kind="regular", pin=pin, dialect=dialect)
+        """Like `prepare`, without holding up the event loop."""
+        return await self._arun(request, replace(self._options, force=True, ahead=True), pin, dialect)
 
     def learn(self, fitted: Fitted, response: Any) -> None:
         """Calibrates the meter by the usage a response reports."""
@@ -184,12 +183,22 @@ class Compactor:
 
     def on_overflow(self, fitted: Fitted, error: Any) -> Fitted:
         """A smaller request after the provider refused one. Raises what it refused with when it is no overflow."""
-        options = self._emergency(fitted, error)
-        return replace(self._run(fitted.given, options, fitted.pins, fitted.view.dialect), tries=fitted.tries + 1)
+        options, refused = self._emergency(fitted, error)
+        try:
+            again = self._run(fitted.given, options, fitted.pins, fitted.view.dialect)
+        except CannotFit as cannot:
+            options = replace(options, to=recovery.smallest(cannot, refused, error))
+            again = self._run(fitted.given, options, fitted.pins, fitted.view.dialect)
+        return replace(again, tries=fitted.tries + 1)
 
     async def aon_overflow(self, fitted: Fitted, error: Any) -> Fitted:
-        options = self._emergency(fitted, error)
-        again = await self._arun(fitted.given, options, fitted.pins, fitted.view.dialect)
+        """Like `on_overflow`, without holding up the event loop."""
+        options, refused = self._emergency(fitted, error)
+        try:
+            again = await self._arun(fitted.given, options, fitted.pins, fitted.view.dialect)
+        except CannotFit as cannot:
+            options = replace(options, to=recovery.smallest(cannot, refused, error))
+            again = await self._arun(fitted.given, options, fitted.pins, fitted.view.dialect)
         return replace(again, tries=fitted.tries + 1)
 
     def call(self, function: Callable[..., T], request: Mapping[str, Any], *, pin: Iterable[int] = ()) -> T:
@@ -219,24 +228,23 @@ class Compactor:
                 return response
 
     def _clamped(self, fitted: Fitted, error: Exception) -> Fitted | None:
-        """The same request with a smaller output limit, where that alone is in the way."""
-        excess = output_too_long(error)
-        name = next((key for key in ("max_tokens", "max_output_tokens") if key in fitted.request), None)
-        if excess is None or excess.room < 1 or name is None or fitted.request[name] <= excess.room:
-            return None
-        return replace(fitted, request={**fitted.request, name: excess.room})
+        request = recovery.with_smaller_output(fitted.request, error) if fitted.tries < recovery.TRIES else None
+        return replace(fitted, request=request, tries=fitted.tries + 1) if request else None
 
-    def _emergency(self, fitted: Fitted, error: Any) -> Options:
-        """How to fold after a refusal: below the provider's limit by its own count, and smaller than before."""
-        said = understand(error)
-        if not isinstance(said, Overflow) or fitted.tries >= TRIES:
-            raise error if isinstance(error, BaseException) else said
-        ours = fitted.receipt.tokens_after
-        scale = said.tokens / ours if said.tokens and ours else 1.0
-        limit = int((said.limit or fitted.receipt.room) / scale)
-        decision = emergency(min(limit, fitted.receipt.room), fitted.tries, ours)
+    def _emergency(self, fitted: Fitted, error: Any) -> tuple[Options, int]:
+        """How to fold after a refusal, and the size of what was refused. What the provider said holds from now on."""
+        said = recovery.heard(error, fitted.tries)
+        model = fitted.view.head.model
+        with self._lock:
+            meter = self._meter_for(fitted.view)
+            if said.limit:
+                self._windows[model] = min(said.limit, self._windows.get(model, said.limit))
+            if said.tokens:
+                meter.learn(fitted.view, Usage(said.tokens))
+            refused = meter.count(fitted.view).tokens
         manner = replace(self._options.manner, kind="emergency")
-        return replace(self._options, manner=manner, force=True, to=decision.target)
+        to = recovery.target(said, refused, fitted.receipt.room, fitted.tries)
+        return replace(self._options, manner=manner, force=True, to=to), refused
 
     def _run(self, request: Any, options: Options, pin: Iterable[int], dialect: str | None) -> Fitted:
         given, options = self._given(request, options, pin, dialect)
@@ -249,11 +257,10 @@ class Compactor:
     def _given(
         self, request: Any, options: Options, pin: Iterable[int], dialect: str | None
     ) -> tuple[Conversation, Options]:
-        return self._read(request, dialect), replace(options, pins=tuple(pin))
-
-    def _read(self, request: Any, dialect: str | None) -> Conversation:
         with self._lock:
-            return self._reader.read(request, dialect)
+            given = self._reader.read(request, dialect)
+        budget = recovery.learnt(options.budget, self._windows.get(given.head.model))
+        return given, replace(options, budget=budget, pins=_places(pin, len(given)))
 
     def _steps(self, given: Conversation, options: Options) -> Generator[Effect, Any, View]:
         return turn(given, options, self._meter_for(given), self._chain_for(given.messages))
@@ -264,9 +271,10 @@ class Compactor:
 
     def _meter_for(self, conversation: Conversation) -> Meter:
         with self._lock:
-            if self._meter is None:
-                self._meter = meter_for(conversation.head.model)
-            return self._meter
+            model = conversation.head.model
+            if model not in self._meters:
+                self._meters[model] = self._meter or meter_for(model)
+            return self._meters[model]
 
     def _chain_for(self, messages: tuple[Message, ...]) -> Chain:
         """The skeleton of the conversation that begins like this one."""
@@ -293,6 +301,19 @@ class _Glass:
     def save(self, effect: Save, scope: str = "") -> Recalled | None:  # noqa: ARG002 - the archive's signature
         """Nothing is saved."""
         return None
+
+
+def _nobody(_: Notice) -> None:
+    """Hears nothing."""
+
+
+def _places(pins: Iterable[int], count: int) -> tuple[int, ...]:
+    """Pins as places in the list, those from its end too. Raises InputError for what is not in it."""
+    found = tuple(pins)
+    for pin in found:
+        if not -count <= pin < count:
+            raise InputError(f"pin {pin} names no message: there are {count}, counted from 0")
+    return tuple(pin % count for pin in found)
 
 
 def _callers(model: str | Caller | None, fallback: str | Caller | None) -> dict[str, Caller]:

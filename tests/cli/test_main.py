@@ -17,7 +17,7 @@ from foldline.cli.exits import code_of
 from foldline.errors import CannotFit, MalformedInput, UnknownDialect
 
 PROGRAM = [sys.executable, "-m", "foldline.cli.main"]
-COMMANDS = ("inspect", "prune", "select", "validate")
+COMMANDS = ("inspect", "prune", "select", "compact", "handoff", "validate")
 
 
 def test_the_version_is_told(program):

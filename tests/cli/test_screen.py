@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.cli import screen
-from foldline.cli.screen import safe, safe_json, working
+from foldline.cli.screen import safe, safe_json, safe_text, working
 
 OBEYED = {
     *map(chr, range(0x20)),
@@ -24,6 +25,13 @@ OBEYED = {
 def test_nothing_a_terminal_obeys_is_left(text):
     assert not OBEYED & set(safe(text))
     safe(text).encode("utf-8")
+
+
+@given(st.text(st.characters()) | st.text(sorted(OBEYED)))
+def test_text_of_several_lines_stays_so(text):
+    shown = safe_text(text)
+    assert not (OBEYED - {"\n", "\t"}) & set(shown)
+    assert shown.split("\n") == ["\t".join(map(safe, line.split("\t"))) for line in text.split("\n")]
 
 
 @given(st.text("abcäöß中文 .:/"))
@@ -77,7 +85,7 @@ def test_long_work_shows_a_sign_of_life_and_takes_it_away(open_terminal):
     with working("reading \x1b]0;evil") as life:
         wait_for(lambda: "reading" in terminal.sent)
         life.step("counting")
-        wait_for(lambda: "counting" in terminal.sent)
+        wait_for(lambda: re.search(r"counting · \d s", terminal.sent))
     assert "\x1b]0;evil" not in terminal.sent
     sent = terminal.sent
     time.sleep(0.2)

@@ -1,0 +1,261 @@
+"""A reply becomes a typed summary and its text becomes the same summary again; what is no summary is refused."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foldline.core.asking import Reply
+from foldline.core.prompts import prompt
+from foldline.core.styles import STYLES
+from foldline.core.summary import Section, Summary, accept, parse, render, says_nothing
+from foldline.errors import Empty, Truncated
+
+CHECKPOINT, REPORT, FULL, BRIEF = STYLES["checkpoint"], STYLES["report"], STYLES["full"], STYLES["brief"]
+
+HOSTILE = [
+    "## Goal", "### Done", "**Goal**", "**Next Steps:**", "Goal: x", "Goal:", "```", "````", "```py", "~~~", "- ```", "\\",
+    "\\## Goal", "  ## Goal", "<summary>", "</summary>", "<analysis>", "</analysis>", "- None", "(none)", "- x", "1. y", "{",
+    "## Other Notes", "## Unknown", "\n", "\n\n", "\r\n", " ", "## Current State: foo", "## Goal: foo", "# Summary",
+    "Here it is:", '{"goal": "x", "foo": [1, {"a": 2}]}',
+]  # fmt: skip
+fragments = st.one_of(st.text(max_size=8), st.sampled_from(HOSTILE))
+texts = st.tuples(st.lists(fragments, max_size=12), st.sampled_from(["\n", "", " "])).map(
+    lambda pair: pair[1].join(pair[0])
+)
+styles = st.sampled_from(list(STYLES.values()))
+
+
+@st.composite
+def summaries(draw):
+    style = draw(styles)
+    keys = draw(st.lists(st.sampled_from([*(heading.key for heading in style.headings), ""]), unique=True, max_size=5))
+    summary = Summary(style.name, (), draw(st.sampled_from(["", "checkpoint/1"])))
+    for key in keys:
+        summary = summary.with_section(key, draw(texts))
+    return summary
+
+
+@given(summaries())
+@settings(deadline=None)
+def test_rendering_and_parsing_are_inverse(summary):
+    assert parse(render(summary), STYLES[summary.style], summary.version) == summary
+
+
+@given(texts, styles)
+@settings(deadline=None)
+def test_any_text_is_parsed_and_what_was_parsed_is_stable(text, style):
+    summary = parse(text, style)
+    assert parse(render(summary), style) == summary
+
+
+@given(st.text(), styles)
+@settings(deadline=None)
+def test_a_text_without_headings_is_kept_whole(text, style):
+    kept = parse(text, style)
+    if not any(section.key for section in kept.sections) and not says_nothing(text) and "\n" in text.strip():
+        assert kept.get("") in text
+
+
+@given(summaries())
+def test_a_summary_can_be_saved_and_loaded(summary):
+    assert Summary.from_dict(json.loads(json.dumps(summary.to_dict()))) == summary
+
+
+@given(summaries(), st.data())
+def test_sections_stand_in_the_order_of_the_style(summary, data):
+    style = STYLES[summary.style]
+    order = [*(heading.key for heading in style.headings), ""]
+    places = [order.index(section.key) for section in summary.sections]
+    assert places == sorted(set(places))
+
+
+def sections(text, style=CHECKPOINT):
+    return {section.key: section.text for section in parse(text, style).sections}
+
+
+WANTED = {"goal": "ship it", "next": "1. test\n2. push"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "## Goal\nship it\n\n## Next Steps\n1. test\n2. push",
+        "# Goal\n\n\nship it\n# Next Steps\n\n1. test\n2. push\n",
+        "## 1. Goal\nship it\n## 2. Next Steps\n1. test\n2. push",
+        "**Goal**\nship it\n\n**Next Steps:**\n1. test\n2. push",
+        "1. **Goal**\nship it\n2. **Next Steps**\n1. test\n2. push",
+        "Goal: ship it\n\nNext steps:\n1. test\n2. push",
+        "**Goal:** ship it\n**Next steps:**\n1. test\n2. push",
+        "## Objective\nship it\n## Upcoming steps\n1. test\n2. push",
+        "## Goal: ship it\n## Next Step\n1. test\n2. push",
+        "# Session Summary\n\n## Goal\nship it\n## Next Steps\n1. test\n2. push",
+        "Here is the summary:\n\n## Goal\nship it\n## Next Steps\n1. test\n2. push",
+        "## Next Steps\n1. test\n2. push\n## Goal\nship it",
+        "## Goal\r\nship it\r\n\r\n## Next Steps\r\n1. test\n2. push",
+        "<summary>\n## Goal\nship it\n## Blocked\n- None.\n## Next Steps\n1. test\n2. push\n</summary>",
+        "```markdown\n## Goal\nship it\n## Next Steps\n1. test\n2. push\n```",
+        '{"goal": "ship it", "next_steps": ["test", "push"]}',
+        '{"summary": {"Goal": " ship it ", "blocked": null, "Next Steps": ["test", "push"]}}',
+        '```json\n{"goal": "ship it", "next": ["test", "push"]}\n```',
+    ],
+)
+def test_what_models_really_send_is_understood(text):
+    assert sections(text) == WANTED
+
+
+def test_members_inside_members_are_sections_of_their_own():
+    text = json.dumps({"progress": {"done": ["a", "b"], "in_progress": "c"}, "goal": {"main": "x", "other": ["y"]}})
+    assert sections(text) == {"done": "- a\n- b", "active": "c", "goal": "main: x\nother: - y"}
+
+
+def test_what_the_style_does_not_know_is_kept_among_the_other_notes():
+    assert sections('{"goal": "x", "mood": "good", "tags": [1, [2, 3]]}')[""] == "mood: good\ntags: - 1\n- - 2\n    - 3"
+    assert sections("one\ntwo\n## Goal\nx") == {"goal": "x", "": "one\ntwo"}
+    assert sections("## Goal\nx\n## Weather\nfine") == {"goal": "x\n## Weather\nfine"}
+    assert sections("no headings at all") == {"": "no headings at all"}
+    assert sections("{broken json") == {"": "{broken json"}
+    assert sections("{" * 50) == {"": "{" * 50}
+
+
+def test_a_section_written_twice_becomes_one():
+    assert sections("## Goal\na\n## Next Steps\n1. x\n## Goal\nb") == {"goal": "a\nb", "next": "1. x"}
+
+
+def test_headings_inside_code_are_code():
+    text = "## Goal\nkeep\n```\n## Next Steps\n1. x\n```\n\n## Blocked\n- y"
+    assert sections(text) == {"goal": "keep\n```\n## Next Steps\n1. x\n```", "blocked": "- y"}
+
+
+def test_a_fence_that_is_never_closed_swallows_nothing():
+    assert sections("## Goal\n```\nx\n## Next Steps\n1. y") == {"goal": "```\nx", "next": "1. y"}
+
+
+def test_a_quoted_heading_is_guarded_when_rendered_and_comes_back():
+    summary = (
+        Summary("checkpoint", ()).with_section("goal", "the user wrote:\n## Goal\nwin").with_section("next", "1. a")
+    )
+    assert "\n\\## Goal\n" in render(summary)
+    assert parse(render(summary), CHECKPOINT) == summary
+
+
+def test_done_in_progress_and_blocked_are_rendered_under_progress():
+    text = "## Goal\ng\n\n## Progress\n\n### Done\n- [x] a\n\n### In Progress\n- [ ] b\n\n## Next Steps\n1. c"
+    assert render(parse(text, CHECKPOINT)) == text
+    with_text = text.replace("## Progress\n", "## Progress\nhalf way\n")
+    assert render(parse(with_text, CHECKPOINT)) == with_text
+
+
+def test_a_report_always_shows_intent_and_state():
+    assert render(Summary("report", ())) == "## User Intent\n(none)\n\n## Current State\n(none)"
+    assert parse(render(Summary("report", ())), REPORT) == Summary("report", ())
+
+
+def test_a_section_is_said_otherwise_taken_out_or_unknown():
+    summary = Summary("checkpoint", ()).with_section("next", " b ").with_section("goal", "a")
+    assert summary.sections == (Section("goal", "Goal", "a"), Section("next", "Next Steps", "b"))
+    assert summary.with_section("goal", "(none)").sections == summary.sections[1:]
+    assert summary.with_section("immediate", "CONTINUE: c").immediate_task == "CONTINUE: c"
+    assert summary.get("blocked") == ""
+    with pytest.raises(KeyError, match="no section 'weather'"):
+        summary.with_section("weather", "fine")
+
+
+@pytest.mark.parametrize(
+    "text", ["", " \n", "none", "(None)", "- N/A", "1. none.", "- [ ] none", "- None\n- none", "-", "Not applicable."]
+)
+def test_ways_to_say_nothing(text):
+    assert says_nothing(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["0", "42", "3.14", "2024", "none of the tests fail", "- none\n- one", "n/a is a value"]
+)
+def test_numbers_and_sentences_say_something(text):
+    assert not says_nothing(text)
+
+
+GOOD = "## Goal\nship it\n\n## Next Steps\n1. test"
+
+
+def test_a_good_reply_is_accepted_with_its_version_and_tidied():
+    reply = Reply("<analysis>x</analysis>\n<summary>\n## Goal\nship\n\n\n\nit\n## Next Steps\n1. test\n</summary>")
+    summary = accept(reply, CHECKPOINT, "checkpoint/1")
+    assert summary.version == "checkpoint/1"
+    assert summary.get("goal") == "ship\n\nit"
+    assert accept(Reply(GOOD, "other"), CHECKPOINT) == parse(GOOD, CHECKPOINT)
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "why"),
+    [
+        (Reply(GOOD, "length"), Truncated, "length limit"),
+        (Reply(GOOD, "overflow"), Truncated, "length limit"),
+        (Reply(GOOD, "tool"), Empty, "called a tool"),
+        (Reply(GOOD, "refusal"), Empty, "refused"),
+        (Reply(""), Empty, "no text"),
+        (Reply(" \n\t"), Empty, "no text"),
+        (Reply("I'm sorry, but I cannot help with that."), Empty, "refused"),
+        (Reply("I can’t summarise this conversation."), Empty, "refused"),
+        (Reply("As an AI, I have no memory."), Empty, "refused"),
+        (Reply("Sure! The bug is in line 3: replace < by <=."), Empty, "sections of a summary"),
+        (Reply("I have fixed it.\n\nNext steps:\n1. run the tests\n\nStatus: done"), Empty, "sections of a summary"),
+        (Reply("## Goal\nonly one section"), Empty, "sections of a summary"),
+        (Reply('{"tool": "bash", "arguments": {"command": "ls"}}'), Empty, "sections of a summary"),
+        (Reply("<analysis>\nlong thoughts and no summary"), Empty, "sections of a summary"),
+        (Reply("## Goal\n(none)\n## Next Steps\nNone"), Empty, "says nothing"),
+    ],
+)
+def test_what_is_no_summary_is_refused_with_the_reason(reply, error, why):
+    with pytest.raises(error, match=why):
+        accept(reply, CHECKPOINT)
+
+
+def test_sections_that_say_nothing_count_as_headings():
+    assert sections("## Goal\nx\n## Blocked\n(none)") == {"goal": "x"}
+    assert accept(Reply("## Goal\nx\n## Blocked\n(none)"), CHECKPOINT).get("goal") == "x"
+    assert accept(Reply("## Key Decisions\n- use sqlite"), BRIEF).get("decisions") == "- use sqlite"
+
+
+def test_bare_labels_make_a_summary_when_there_are_more_of_them():
+    assert accept(Reply("Goal: x\nBlocked: y\nNext steps: z"), CHECKPOINT).get("blocked") == "y"
+
+
+@pytest.mark.parametrize("name", ["full", "from", "up-to", "checkpoint", "update", "report", "brief"])
+def test_the_form_sent_back_unfilled_is_no_summary(name):
+    style = STYLES.get(name, CHECKPOINT)
+    for text in (prompt(name).text, prompt("analysis").text, f"{prompt(name).text}\n\n{prompt('analysis').text}"):
+        with pytest.raises(Empty):
+            accept(Reply(text), style)
+
+
+def test_lines_of_the_form_between_real_ones_are_dropped():
+    form = prompt("checkpoint").text
+    filled = form.replace("What the user wants in the end. More than one thing if they want more than one.", "Ship it.")
+    summary = accept(Reply(filled), CHECKPOINT)
+    assert summary.sections == (Section("goal", "Goal", "Ship it."),)
+    assert (
+        accept(Reply(f"{GOOD}\n- [X] Finished work, with the files it is in\n2. go"), CHECKPOINT).get("next")
+        == "1. test\n2. go"
+    )
+
+
+@pytest.mark.parametrize(
+    "piece", ["<analysis>", "#", "# ", "# x\n", "```\n", "**a**\n", "\n", "( ", "{", "[", '{"a":', "Goal: ", "\\"]
+)
+@pytest.mark.parametrize("lead", ["", "## Goal\n", '{"goal": '])
+def test_a_hostile_reply_is_parsed_in_linear_time(piece, lead):
+    text = lead + piece * (100_000 // len(piece)) + "x"
+    start = time.perf_counter()
+    render(parse(text, CHECKPOINT))
+    assert time.perf_counter() - start < 10
+
+
+def test_deeply_nested_json_is_no_crash():
+    deep = '{"goal": ' + "[" * 900 + "1" + "]" * 900 + "}"
+    assert parse(deep, CHECKPOINT).sections
+    assert parse('{"goal": ' + "[" * 90_000 + "}", CHECKPOINT).sections

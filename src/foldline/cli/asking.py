@@ -7,6 +7,7 @@ done with the answer is in the core.
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
@@ -81,20 +82,14 @@ def _caller(name: str, base_url: str | None) -> Caller:
         raise click.UsageError(str(error)) from None
     except AuthRejected as error:
         keys = PROVIDERS[name.partition(":")[0]].keys
-        if any(map(_is_set, keys)):
+        if any(os.environ.get(variable) for variable in keys):
             raise AuthRejected(f"{name} cannot be asked: {error}") from None
         wanted = " or ".join(keys)
-        raise AuthRejected(f"{name} needs a key: set {wanted}, or leave out --model to fold without one") from None
-
-
-def _is_set(variable: str) -> bool:
-    import os
-
-    return bool(os.environ.get(variable))
+        raise AuthRejected(f"{name} needs a key: set {wanted}, or leave out --model to do without one") from None
 
 
 def options_of(wish: Wish, callers: Mapping[str, Caller], budget: Budget, **more: Any) -> Options:
-    """What the core is to know of it: a fold now, by these models."""
+    """What the core is to know of it."""
     from foldline.core.options import Options
 
     return Options(
@@ -104,7 +99,6 @@ def options_of(wish: Wish, callers: Mapping[str, Caller], budget: Budget, **more
         cheap=_voice(callers.get("cheap")),
         fallback=_voice(callers.get("fallback")),
         secret=secrets.token_bytes(16),
-        force=True,
         **more,
     )
 

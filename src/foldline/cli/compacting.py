@@ -95,10 +95,12 @@ def _folded(
     from foldline.core.resume import Manner
     from foldline.core.skeleton import Chain
 
+    counts = meter(given, conversation)
     manner = Manner(folding.kind, folding.silent, folding.approval)  # type: ignore[arg-type]  # click has checked it
-    more = {"manner": manner, "to": folding.to, **folding.direction(len(conversation))}
-    options = options_of(wish, callers, budget, **more)
-    return fold(turn(conversation, options, meter(given, conversation), Chain()), callers)
+    part = folding.direction(len(conversation))
+    force = part["pivot"] is not None or counts.count(conversation).tokens > (folding.to or budget.at(budget.target))
+    options = options_of(wish, callers, budget, manner=manner, to=folding.to, force=force, **part)
+    return fold(turn(conversation, options, counts, Chain()), callers)
 
 
 def budget_of(given: Given, conversation: Conversation, to: int | None) -> Budget:
@@ -217,4 +219,4 @@ def _draw(shown: Shown, stream: TextIO) -> None:
         ("after", receipt.tokens_after, len(shown.view.conversation)),
     )
     if checkpoint is None:
-        picture.line("Nothing was folded; give --to with fewer tokens to fold it smaller than its window needs.")
+        picture.line("Nothing was folded; to fold more, give --to with fewer tokens.")

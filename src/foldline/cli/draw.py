@@ -15,9 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from foldline.cli.options import SHOWN_NOTICES, Given
-from foldline.cli.report import Inspection, Share, Tier
+from foldline.cli.report import Inspection, Share, Tier, Turn
 from foldline.cli.screen import console, safe
 
+SHOWN_TURNS = 10
+"""The user's messages listed, the newest; --json lists them all."""
 SHOWN_TOOLS = 10
 """Tools listed one by one; the rest is one row. --json lists them all."""
 WIDEST = 110
@@ -60,6 +62,7 @@ class Picture:
         self.shares("Tools", "calls", _first(found.by_tool, SHOWN_TOOLS))
         self.shares("Age", "messages", found.by_age)
         self.shares("Results by tokens", "results", found.by_size)
+        self.turns(found.turns)
         self.tiers(found.tiers)
         self.notices(found)
 
@@ -113,6 +116,22 @@ class Picture:
             cells = (f"{share.tokens:,}", f"{share.tokens / whole:.0%}", f"{share.count:,}", bar)
             table.add_row(Text(safe(share.name)), *cells[: len(table.columns) - 1])
         self.out.print(table)
+
+    def turns(self, turns: Sequence[Turn]) -> None:
+        if not turns:
+            return
+        self.out.print()
+        table = Table(box=None, width=self.width, pad_edge=False, padding=(0, 2, 0, 0), header_style=HEADING)
+        table.add_column("Message", justify="right", no_wrap=True)
+        table.add_column("after", justify="right", no_wrap=True)
+        table.add_column("in which the user says", ratio=1, overflow="ellipsis", no_wrap=True)
+        for turn in turns[-SHOWN_TURNS:]:
+            table.add_row(f"{turn.number:,}", f"{turn.tokens_before:,}", Text(safe(turn.text)))
+        self.out.print(table)
+        if len(turns) > SHOWN_TURNS:
+            self.line(
+                f"and {_count(len(turns) - SHOWN_TURNS, 'message')} of the user before; --json shows them all", FAINT
+            )
 
     def tiers(self, tiers: Sequence[Tier]) -> None:
         columns = ["frees", "leaves"] if self.detailed else ["frees"]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from foldline.core.checkpoint import Composed
     from foldline.core.effects import Effect
     from foldline.core.options import Options
+    from foldline.core.receipt import Attempt
     from foldline.core.summarise import Written
     from foldline.model import Conversation
 
@@ -97,7 +98,7 @@ def handoff(given: Given, conversation: Conversation, wish: Wish, callers: Any, 
         return round(counts.text(text) * counts.ratio)
 
     latest = _latest(conversation, int(to * LATEST_SHARE), size)
-    options = options_of(wish, callers, Budget(to), manner=Manner("manual", silent=False))
+    options = options_of(wish, callers, Budget(to), manner=Manner("manual", silent=False), force=True)
     steps = _steps(conversation, options, to - size(latest), size)
     written, composed = fold(steps, callers)
     text = safe_text("\n\n".join(filter(None, (composed.text, latest)))) + "\n"
@@ -125,7 +126,8 @@ def _steps(
     pairing = pair(messages, conversation.grammar)
     span = Span(messages, pairing, 0, facts_of(messages, pairing))
     ledger = ledger_of(messages, pairing)
-    manner, attempts = resume(options.manner), ()
+    manner = resume(options.manner)
+    attempts: tuple[Attempt, ...] = ()
     for share in SHARES:
         aim = int(room * share)
         snapshot = snapshot_of(messages, 0, int(aim * SNAPSHOT_SHARE), size)

@@ -90,7 +90,7 @@ def common(function: Callable[..., Any]) -> Callable[..., Any]:
     def with_model(given: Given, model: str, **options: Any) -> Any:
         return function(replace(given, model=model), **options)
 
-    return _MODEL(reading(with_model))  # type: ignore[no-any-return]
+    return _MODEL(reading(with_model))
 
 
 def reading(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -19,6 +19,8 @@ from foldline.core.meter import Meter
 from foldline.core.prune import prune
 from foldline.core.repair import repair
 from foldline.core.select import Strategy, select
+from foldline.core.text import head
+from foldline.core.usertext import own_words
 from foldline.model import Conversation, Head, Media, Message, Notice, Origin, Part, Thinking, ToolCall, ToolResult
 
 QUARTERS = ("oldest quarter", "second quarter", "third quarter", "newest quarter")
@@ -26,6 +28,8 @@ SIZES = (250, 1_000, 4_000, 16_000)
 """Borders between sizes of results, in tokens: a line, a screen, a file, a large file, and what fills windows."""
 KEPT_SHARE = 4
 """The second cut shown keeps the last quarter of the tokens."""
+TURN_LENGTH = 80
+"""Characters of what the user said that are enough to know it again."""
 UNKNOWN_TOOL = "(unknown)"
 """Where results go whose call is not in the conversation."""
 
@@ -37,6 +41,15 @@ class Share:
     name: str
     count: int
     tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Where the user spoke: the message's number, from 1, the tokens of all messages before it, and its first words."""
+
+    number: int
+    tokens_before: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +84,7 @@ class Inspection:
     by_tool: tuple[Share, ...]
     by_age: tuple[Share, ...]
     by_size: tuple[Share, ...]
+    turns: tuple[Turn, ...]
     tiers: tuple[Tier, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -153,6 +167,7 @@ def inspect(conversation: Conversation, meter: Meter, *, model: str = "", window
         by_tool=_by_tool(messages, pairing, scale),
         by_age=_by_age(messages, scale),
         by_size=_by_size(messages, scale),
+        turns=tuple(_turns(messages, scale)),
         tiers=_tiers(conversation, pairing, scale, tally.tokens),
     )
 
@@ -214,6 +229,15 @@ def _by_size(messages: Sequence[Message], scale: Scale) -> tuple[Share, ...]:
 def _size_names() -> tuple[str, ...]:
     between = (f"{low:,} to {high:,}" for low, high in pairwise(SIZES))
     return (f"under {SIZES[0]:,}", *between, f"{SIZES[-1]:,} and more")
+
+
+def _turns(messages: Sequence[Message], scale: Scale) -> Iterable[Turn]:
+    before = 0.0
+    for number, message in enumerate(messages, 1):
+        words = own_words(message)
+        if words:
+            yield Turn(number, round(before), head(" ".join(words.split()), TURN_LENGTH))
+        before += scale.message(message)
 
 
 def _tiers(conversation: Conversation, pairing: Pairing, scale: Scale, tokens: int) -> tuple[Tier, ...]:

@@ -69,17 +69,23 @@ def audit(summary: Summary, evidence: Evidence) -> Audited:
     kept: list[Section] = []
     findings: list[Finding] = []
     for section in summary.sections:
-        lines = section.text.split("\n")
-        wrong = dict(_with_what_hangs_on(lines, [judge.fault(line, section.key) for line in lines]))
-        refused = _mostly_invented(lines, wrong)
-        action: Literal["line removed", "section refused"] = "section refused" if refused else "line removed"
-        gone = {number: wrong.get(number, "invented") for number in range(len(lines)) if refused or number in wrong}
-        findings += [Finding(fault, section.key, lines[at], action) for at, fault in gone.items() if lines[at].strip()]
-        text = "\n".join(line for number, line in enumerate(lines) if number not in gone).strip()
+        text, found = _checked(section, judge)
+        findings += found
         kept += [section._replace(text=text)] if text else []
     if not any(section.key for section in kept):
         raise Ungrounded("nothing in the summary can be found in the conversation")
     return Audited(replace(summary, sections=tuple(kept)), tuple(findings))
+
+
+def _checked(section: Section, judge: _Judge) -> tuple[str, list[Finding]]:
+    """What is left of a section, and a finding for every line that is not."""
+    lines = section.text.split("\n")
+    wrong = dict(_with_what_hangs_on(lines, [judge.fault(line, section.key) for line in lines]))
+    if _mostly_invented(lines, wrong):
+        gone = {number: wrong.get(number, "invented") for number, line in enumerate(lines) if line.strip()}
+        return "", [Finding(fault, section.key, lines[at], "section refused") for at, fault in gone.items()]
+    text = "\n".join(line for number, line in enumerate(lines) if number not in wrong).strip()
+    return text, [Finding(fault, section.key, lines[at], "line removed") for at, fault in wrong.items()]
 
 
 class _Judge:

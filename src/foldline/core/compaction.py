@@ -26,20 +26,19 @@ from foldline.core.ledger import Ledger, ledger_of
 from foldline.core.meter import Meter
 from foldline.core.options import Options
 from foldline.core.policy import Decision
-from foldline.core.prune import PruneSettings, prune
+from foldline.core.prune import PruneSettings
 from foldline.core.receipt import Attempt
 from foldline.core.repair import repair
 from foldline.core.resume import resume
 from foldline.core.rooms import Rooms
 from foldline.core.shorten import shorten
+from foldline.core.stubbing import only, stubbed
 from foldline.core.summarise import Span, Written, summarise
 from foldline.errors import CannotFit
 from foldline.model import Message, Notice
 
 SNAPSHOT_SHARE = 0.12
 """Share of the checkpoint that shows the latest folded messages."""
-NEVER = 1 << 62
-"""A batch that frees so much never comes: only what the plan names is stubbed."""
 CLAMP = PruneSettings(limit=700, head=400, tail=200, protect=0, worthwhile=0)
 """Results are shortened wherever they stand."""
 CLAMP_HARD = PruneSettings(limit=260, head=120, tail=60, protect=0, worthwhile=0)
@@ -226,9 +225,8 @@ class Compaction:
         messages = self.ground.messages
         plan, notices = self._plan(cut, checkpoint, step)
         view = (*front_again(messages, plan, checkpoint), *messages[plan.start :])
-        settings = step.settings or self.options.prune
-        wanted = settings if step.settings else replace(settings, worthwhile=NEVER)
-        pruned = prune(view, wanted, self.ground.plan.stubs)
+        settings = step.settings or only(self.options.prune)
+        pruned = stubbed(view, settings, self.ground.plan.stubs, [messages[pin] for pin in plan.pins])
         mended = repair(pruned.messages, self.ground.conversation.grammar).messages
         if not notices:
             prove(mended, messages, self.ground.conversation.grammar)

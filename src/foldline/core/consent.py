@@ -122,8 +122,9 @@ def carried(line: str, facts: Facts) -> bool:
 
 
 def affirms(answer: str) -> bool:
-    """It says yes, and takes nothing of it back."""
-    return _AFFIRMS.match(answer) is not None and _REFUSES.search(answer) is None
+    """It says yes, does not ask it, and takes nothing of it back."""
+    yes = _AFFIRMS.match(answer)
+    return yes is not None and not answer.startswith(("?", "？"), yes.end()) and _REFUSES.search(answer) is None
 
 
 def _covers(wanted: set[str], text: str) -> bool:

@@ -33,8 +33,8 @@ _FAILED = re.compile(
 )
 _RUNNING = re.compile(r"^(?:Process running with session ID|Command running in background)", re.M)
 FRAME = re.compile(
-    r"\s*(?:chunk id:|wall time:|process exited|original token count:|exit code|output:|</?\w+>"
-    r"|\[?the command completed)",
+    r"\s*(?:chunk id:|wall time:|process exited|original token count:|exit code|output:|<returncode>"
+    r"|\[?the command completed|</?\w+>\s*$)",
     re.I,
 )
 """Lines in which the tool speaks of the run rather than shows what it said."""

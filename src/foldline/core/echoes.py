@@ -24,7 +24,8 @@ PASSAGE, STEP = 24, 12
 ROUNDING = 1e-9
 
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
-_NAME = re.compile(r"\S*(?:[\w)][./_:\\-]+\w|/)\S*")
+_NAME = re.compile(r"[\w)][./_:\\-]+\w|/")
+"""What makes a word without blanks a name: a path, a symbol, a flag with a value."""
 _SENTENCE = re.compile(r"\n+|(?<=[.!?;])\s+|(?<=[。！？；])")
 _LEAD = re.compile(r"\s*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?(?:\[[ xX]?\]\s*)?(?:\**continue\**\s*:)?[\s*_]*", re.I)
 _JOINT = re.compile(r"(?:,\s*(?:and\s+)?(?:then\s+)?|\s+and\s+(?:then\s+)?|\s+then\s+)(?=(?P<verb>\w+))", re.I)
@@ -125,7 +126,7 @@ def orders(line: str) -> Iterator[list[str]]:
 def _telling(clause: str) -> list[str]:
     """Its words, if there are enough of them beside names."""
     words = stems(clause)
-    plain = len(stems(_NAME.sub(" ", clause)))
+    plain = len(stems(" ".join(word for word in clause.split() if not _NAME.search(word))))
     return words if plain >= FEWEST or (plain and ORDERS.intersection(words[:1])) else []
 
 
@@ -137,7 +138,7 @@ def _is_theirs(words: list[str], shown: Passages, said: Passages) -> bool:
     weights = {word: 1 / math.sqrt(1 + said.count(word)) for word in words}
     enough = sum(weights.values()) * (1 if len(words) < ALL_BELOW else LIKE) - ROUNDING
     theirs = shown.best(weights)
-    if not words or theirs < enough or theirs <= said.best(weights) + ROUNDING:
+    if len(words) < 2 or theirs < enough or theirs <= said.best(weights) + ROUNDING:
         return False
     own_verb = words[0] in REPAIRS and not ORDERS.intersection(words)
     return not own_verb or shown.best(weights, beside=words[0]) >= enough

@@ -16,16 +16,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from foldline.core.checkpoint import Checkpoint
-from foldline.core.compaction import NEVER, Compaction, Folded
+from foldline.core.compaction import Compaction, Folded
 from foldline.core.effects import Effect, Keep, Known, Recall, Recalled, Save, Tell, ViewPlan
 from foldline.core.ground import Given, Ground, ground_of
 from foldline.core.meter import Meter, Tally
 from foldline.core.options import Options
 from foldline.core.policy import Decision, Past, cache_cost, decide
-from foldline.core.prune import prune
 from foldline.core.receipt import Receipt
 from foldline.core.repair import repair
 from foldline.core.skeleton import Chain
+from foldline.core.stubbing import only, stubbed
 from foldline.errors import ArchiveError
 from foldline.model import Conversation, Message, Notice, Origin
 
@@ -90,8 +90,8 @@ class _Turn:
         """The last view, extended by what is new: the same bytes as before, and then more."""
         if not ground.plan.stubs:
             return ground.view
-        settings = replace(ground.plan.settings or self.options.prune, worthwhile=NEVER)
-        return prune(ground.view, settings, ground.plan.stubs).messages
+        settings = only(ground.plan.settings or self.options.prune)
+        return stubbed(ground.view, settings, ground.plan.stubs, ground.pinned).messages
 
     def _decision(self, tally: Tally, ground: Ground) -> Decision:
         past = Past(ground.plan.in_row, ground.plan.tokens or None if ground.shown else None)
@@ -114,9 +114,8 @@ class _Turn:
         """The view with more results as stubs, if that is enough."""
         if self.options.force:
             return None
-        fresh = NEVER if ground.plan.settings else self.options.prune.worthwhile
-        settings = replace(ground.plan.settings or self.options.prune, worthwhile=fresh)
-        pruned = prune(ground.view, settings, ground.plan.stubs)
+        settings = only(ground.plan.settings) if ground.plan.settings else self.options.prune
+        pruned = stubbed(ground.view, settings, ground.plan.stubs, ground.pinned)
         tally = self._count(pruned.messages)
         if tally.tokens > self.budget.room or self._too_heavy(tally):
             return None

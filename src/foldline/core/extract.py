@@ -37,6 +37,8 @@ LABEL_TOKENS = 8
 """About what the label above a line costs."""
 NEARLY = 0.999
 """A line whose worth fell by less than this is taken as it stands."""
+MOST_MISSES = 100
+"""Lines that did not fit any more, after which no more are tried."""
 HEADING_TOKENS = 8
 """About what a section's heading and the empty line before it cost."""
 LENGTHS = (600, 300, 120, 40)
@@ -146,7 +148,8 @@ def _choose(lines: Sequence[Line], count: int, room: int, size: Size) -> list[Li
     heapq.heapify(heap)
     labels: set[tuple[int, str]] = set()
     chosen: list[int] = []
-    while heap and room > 0:
+    misses = 0
+    while heap and room > 0 and misses < MOST_MISSES:
         stale, number = heapq.heappop(heap)
         now = -value(number)
         if now > stale * NEARLY:
@@ -156,6 +159,7 @@ def _choose(lines: Sequence[Line], count: int, room: int, size: Size) -> list[Li
         line = lines[number]
         label = (line.message, line.label)
         tokens = size(line.text) + 2 + (size(line.label) + 4 if label not in labels else 0)
+        misses += tokens > room
         if tokens <= room:
             chosen.append(number)
             covered |= named[number]

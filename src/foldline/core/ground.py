@@ -40,6 +40,8 @@ class Ground:
     """The first message that no checkpoint stands for."""
     moved: bool = False
     """The view does not extend the last one: the client divides its messages otherwise, or pins others."""
+    pinned: tuple[Message, ...] = ()
+    """Messages that stay as they are."""
 
     @property
     def number(self) -> int:
@@ -70,8 +72,13 @@ def ground_of(given: Given, recalled: Recalled | None) -> Ground:
         if found:
             return found
     plan = recalled.plan if recalled and not recalled.checkpoint else UNSEEN
-    ground = Ground(given.conversation, given.messages, given.digests, plan=plan)
+    pinned = tuple(given.messages[pin] for pin in sorted(_pinned(given)))
+    ground = Ground(given.conversation, given.messages, given.digests, plan=plan, pinned=pinned)
     return _fed_back(ground, *given.returned) if given.returned else ground
+
+
+def _pinned(given: Given) -> set[int]:
+    return with_cycles(given.pins, pair(given.messages, given.conversation.grammar)) if given.pins else set()
 
 
 def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | None:
@@ -83,8 +90,8 @@ def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | Non
         return None
     moved = start != plan.start
     pins = () if moved else plan.pins
-    asked = with_cycles((pin for pin in given.pins if pin < start), pair(messages, given.conversation.grammar))
-    newly = asked - {*pins, plan.carried}
+    asked = _pinned(given)
+    newly = {pin for pin in asked if pin < start} - {*pins, plan.carried}
     if newly:
         pins, moved = tuple(sorted({*pins, *newly})), True
     newest = newest_user(messages[:start]) if plan.carried is not None else None
@@ -99,6 +106,7 @@ def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | Non
         None if suffix else checkpoint,
         0 if suffix else start,
         moved,
+        tuple(messages[pin] for pin in sorted({*pins, *asked})),
     )
 
 
@@ -136,6 +144,7 @@ def _fed_back(ground: Ground, at: int, checkpoint: Checkpoint) -> Ground:
         shown=checkpoint,
         past=checkpoint,
         begin=0 if suffix else start,
+        pinned=(*ground.messages[:at], *ground.pinned),
     )
 
 

@@ -21,7 +21,7 @@ _TAG = r"(?:analysis|thinking|think|scratchpad)"
 _STARTS = re.compile(rf"(?:[^\n<]{{0,200}}\n)?\s*<{_TAG}>", re.I)
 _AGAIN = re.compile(rf"\s*<{_TAG}>", re.I)
 _TURN = re.compile(rf"</{_TAG}>\s*(?=<summary>)", re.I)
-_ENDS = re.compile(rf"</{_TAG}>[ \t\r]*$", re.I | re.M)
+_ENDS = re.compile(rf"</{_TAG}>[ \t\r]*(?=$|#{{1,6}}[ \t])", re.I | re.M)
 _OPENS = re.compile(r"^[ \t]*<summary>", re.I | re.M)
 _CLOSES = re.compile(r"</summary>[ \t\r]*$", re.I | re.M)
 _WRAPPER = re.compile(r"(?P<mark>`{3,}|~{3,})(?P<info>markdown|md|json|xml|html|text|plaintext)?[ \t\r]*")

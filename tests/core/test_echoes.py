@@ -1,0 +1,104 @@
+"""A line comes from whoever said nearly all of it in one breath; what a tool printed is told from what people said."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foldline.core.echoes import ORDERS, REPAIRS, Passages, comparable, orders, repeats, stems
+
+words = st.lists(
+    st.sampled_from(["alpha", "beta", "gamma", "delta", "run", "send", "the", "failing", "tests", "15", "修", "_x"]),
+    max_size=12,
+).map(" ".join)
+
+
+def judged(line, shown="", said=""):
+    wanted = frozenset(stems(line))
+    return repeats(line, Passages(comparable(shown), wanted), Passages(comparable(said), wanted))
+
+
+@given(words)
+def test_comparing_twice_is_comparing_once(text):
+    assert comparable(comparable(text)) == comparable(text)
+
+
+@given(words, words)
+@settings(max_examples=50)
+def test_what_nobody_printed_is_nobodys_order(line, said):
+    assert not judged(line, "", said)
+
+
+@given(words, words)
+@settings(max_examples=50)
+def test_what_people_said_word_for_word_is_theirs(line, shown):
+    assert not judged(line, shown, line)
+
+
+def test_sentences_are_compared_one_by_one():
+    assert comparable("Run it. Then STOP!\\nGo;\nend") == "run it\nthen stop\ngo\nend"
+    assert comparable("全部削除。次") == "全 部 削 除\n次"
+
+
+@pytest.mark.parametrize(
+    ("word", "other"),
+    [("deletes", "deleting"), ("executed", "execute"), ("running", "runs"), ("pushes", "pushed"), ("copy", "copy")],
+)
+def test_forms_of_a_word_have_one_stem(word, other):
+    assert stems(word) == stems(other)
+
+
+def test_a_few_letters_are_their_own_stem_and_empty_words_are_left_out():
+    assert stems("The bus is red, please") == ["bus", "red"]
+    assert stems("löschen löschen") == ["löschen"]
+
+
+def test_lines_are_taken_apart_at_a_second_order():
+    assert list(orders("- [ ] Fix the parser and send logs away, then upload them all; wait")) == [
+        ["fix", "parser"],
+        ["send", "log", "away"],
+        ["upload"],
+        [],
+    ]
+
+
+def test_a_single_word_is_no_order_of_anyones():
+    assert not judged("Upload them", shown="upload")
+
+
+def test_a_bare_name_orders_nothing():
+    assert not judged("- `tests/rewind_test.go`", shown="tests/rewind_test.go failed")
+    assert not judged("Lint", shown="Lint")
+    assert judged("rm -rf ~/projects", shown="rm -rf ~/projects")
+
+
+def test_short_lines_must_be_there_whole():
+    assert not judged("Update login tests", shown="the login tests passed")
+    assert judged("Update login tests", shown="update the login tests")
+
+
+def test_a_repair_of_what_a_tool_reported_is_the_models_own_order():
+    printed = "day is out of range for month in the february branch"
+    assert not judged("Fix: day is out of range for month in february branch", shown=printed)
+    assert judged("Fix day range for month in february branch", shown=f"fix this: {printed}")
+    assert judged("Verify by running day range month february branch", shown=f"{printed} run it")
+
+
+def test_long_printouts_are_compared_in_stretches():
+    scattered = " ".join(f"word{number} " * 30 for number in range(6))
+    assert not judged("Send word0 word3 word5 away home", shown=scattered)
+    assert judged("Send it far away home", shown="x " * 200 + "send it far away home" + " y" * 200)
+
+
+def test_the_lists_of_verbs_share_nothing():
+    assert not ORDERS & REPAIRS
+
+
+def test_a_megabyte_is_compared_in_seconds():
+    printed = comparable("the quick brown fox jumps over lazy dogs near the river bank today\n" * 15_000)
+    start = time.perf_counter()
+    judged("Run the quick brown fox over the bank and send dogs", shown=printed, said=printed)
+    assert time.perf_counter() - start < 10

@@ -1,0 +1,197 @@
+"""The summary without a model always comes, fits, quotes, and says the same each time."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foldline.core.cycles import pair
+from foldline.core.estimate import estimate
+from foldline.core.extract import extract
+from foldline.core.facts import Facts, facts_of
+from foldline.core.styles import CHECKPOINT
+from foldline.core.summary import Section, Summary, render
+from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
+
+TOLERANCE = 24
+"""Tokens by which a summary may miss its room: headings are counted as about as long as they are."""
+
+
+def user(text):
+    return Message("user", Origin.USER, (Text(text),))
+
+
+def says(text, *calls):
+    return Message("assistant", Origin.ASSISTANT, (*((Text(text),) if text else ()), *calls))
+
+
+def call(id_, tool, /, **arguments):
+    return ToolCall(id_, tool, json.dumps(arguments))
+
+
+def result(id_, text):
+    return Message("user", Origin.TOOL, (ToolResult(id_, (Text(text),)),))
+
+
+def summary_of(*messages, room=2_000, **more):
+    return extract(messages, facts_of(messages, pair(messages, Grammar())), room, estimate, **more)
+
+
+line = st.sampled_from(
+    [
+        "the parser_state is in core/parser.py now",
+        "FAILED tests/test_parser.py::test_empty - KeyError",
+        "    12→    def parse_all(self, textInput):",
+        "I moved loadConfig to settings.py, since it was used there.",
+        "no names in this line at all",
+        "请看 core/读取.py 的 parse_header 函数",
+        "x" * 400,
+        "",
+    ]
+)
+text = st.lists(line, max_size=6).map("\n".join)
+message = st.one_of(
+    text.map(user),
+    text.map(says),
+    st.builds(
+        lambda said, path: says(said, call("a", "Read", file_path=path)), text, st.sampled_from(["a.py", "b.py"])
+    ),
+    st.builds(lambda command: says("", call("a", "Bash", command=command)), text),
+    text.map(lambda said: result("a", said)),
+    text.map(lambda said: Message("system", Origin.SYSTEM, (Text(said),))),
+    text.map(lambda said: Message("user", Origin.SUMMARY, (Text(said),))),
+)
+histories = st.lists(message, max_size=12).map(tuple)
+rooms = st.integers(-10, 600)
+
+
+@given(histories, rooms)
+def test_it_always_comes_and_fits(messages, room):
+    found = summary_of(*messages, room=room)
+    assert found.style == "checkpoint"
+    assert estimate(render(found)) <= max(room, 0) + TOLERANCE
+
+
+@given(histories, rooms)
+def test_it_is_the_same_each_time(messages, room):
+    assert summary_of(*messages, room=room) == summary_of(*messages, room=room)
+
+
+@given(histories)
+def test_every_line_was_really_said_by_whom_it_says(messages):
+    label = ""
+    for shown in summary_of(*messages, first=100).get("context").splitlines():
+        if shown.startswith("["):
+            label = shown
+            continue
+        number = int(label[1:].split()[0]) - 101
+        said = messages[number]
+        if "tool output" in label:
+            assert shown.startswith(("  `", "  ``"))
+            assert shown.strip(" `") in said.results[0].text
+        else:
+            whole = said.text + "".join(str(value) for item in said.calls for value in item.parsed().values())
+            assert shown.strip() in whole
+            assert said.origin is Origin.ASSISTANT
+
+
+@given(histories, histories)
+def test_what_an_earlier_summary_found_is_carried_on(earlier, later):
+    before = summary_of(*earlier)
+    after = summary_of(*later, first=len(earlier), previous=before)
+    carried = [shown for shown in after.get("context").split("\n") if shown in before.get("context").split("\n")]
+    names = {"parser_state", "core/parser.py", "loadConfig", "settings.py", "parse_all"}
+    for name in names:
+        if any(name in shown for shown in before.get("context").split("\n")):
+            assert name in after.get("context"), (name, carried)
+
+
+def test_nothing_gives_an_empty_summary():
+    assert summary_of() == Summary("checkpoint", (), "extract/2")
+    assert summary_of(room=0).sections == ()
+    assert summary_of(Message("system", Origin.SYSTEM, (Text("Be kind."),))).sections == ()
+    assert summary_of(user("fix core/parser.py"), room=0).sections == ()
+
+
+def test_its_sections_are_those_of_a_checkpoint():
+    found = summary_of(user("fix it"), says("I found parse_all in core/parser.py.", call("a", "Bash", command="make")))
+    titles = {heading.key: heading.title for heading in CHECKPOINT.headings}
+    assert [section.key for section in found.sections] == ["goal", "context", "immediate"]
+    assert all(section.title == titles[section.key] for section in found.sections)
+
+
+def test_the_immediate_task_says_to_continue_and_with_what():
+    """S4.5"""
+    found = summary_of(
+        user("start"), says("ok"), user("fix the lexer"), says("I read it.", call("a", "Bash", command="make"))
+    )
+    assert found.immediate_task == (
+        "CONTINUE: “fix the lexer”\nThe assistant last said: “I read it.”\nThe last call was Bash: “make”"
+    )
+    assert found.get("goal") == "First asked: “start”"
+
+
+def test_an_answer_is_shown_with_its_question():
+    found = summary_of(user("start"), says("Shall I rename it?"), user("yes"), says("", call("a", "Other", x=1)))
+    assert found.immediate_task.startswith("CONTINUE: “yes” (in answer to “Shall I rename it?”)")
+    assert 'The last call was Other: “{"x": 1}”' in found.immediate_task
+
+
+def test_a_question_without_an_answer_is_no_leave_to_go_on():
+    found = summary_of(user("start"), says("Done. Shall I push?"))
+    assert "The assistant asked, and has no answer yet: “Shall I push?”" in found.immediate_task
+
+
+def test_long_quotations_are_cut_and_say_so():
+    found = summary_of(user("word " * 400), says("ok"), room=400)
+    assert " …”" in found.get("goal")
+    assert " …”" in found.immediate_task
+
+
+def test_recent_and_used_names_come_first():
+    used = [says(f"I use new_name_{number} in src/used.py") for number in range(3)]
+    old = [result("x", f"unused_name_{number} and other_{number} words") for number in range(60)]
+    context = summary_of(user("go"), *old, *used, room=120).get("context")
+    assert "new_name_2" in context
+    assert "unused_name_0" not in context
+
+
+def test_the_same_thing_is_not_said_twice():
+    again = "I changed parse_all in core/parser.py."
+    assert summary_of(says(again), says("words between"), says(again)).get("context").count(again) == 1
+
+
+def test_a_line_that_does_not_fit_leaves_room_for_others():
+    long = "the very_long_name_of_it " + "and_more_of_it_here " * 14
+    found = summary_of(says(long), says("a short_name here, no more"), room=40)
+    assert "short_name" in found.get("context")
+    assert "very_long_name" not in found.get("context")
+
+
+def test_a_previous_summary_of_a_model_is_carried_in_its_own_words():
+    previous = Summary("checkpoint", (Section("context", "Critical Context", "- `parse_all` lives in core/parser.py"),))
+    assert "- `parse_all` lives in core/parser.py" in summary_of(previous=previous).get("context")
+
+
+@pytest.mark.speed
+def test_a_million_tokens_take_about_a_second():
+    chance = random.Random(7)
+    words = [f"word{number}" if number % 5 else f"name_{number}.py" for number in range(5_000)]
+
+    def lines(count):
+        return "\n".join(f"{number:6}→\t{' '.join(chance.choices(words, k=9))}" for number in range(count))
+
+    messages = [user("go")]
+    for number in range(400):
+        read = call(str(number), "Read", file_path=f"{number}.py")
+        messages += [says("So it is.", read), result(str(number), lines(140))]
+    assert sum(len(part.text) for message in messages for part in message.results) > 4_000_000
+    started = time.process_time()
+    extract(messages, Facts(), 8_000, estimate)
+    assert time.process_time() - started < (9 if sys.gettrace() else 2.5)  # a tracer takes its time

@@ -1,0 +1,99 @@
+"""Names that can be looked up are found in a line, and in the source as whole words."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foldline.core.identifiers import Source, identifiers
+
+FOUND = [
+    ("see https://a.example/x?y=1.", "url", "https://a.example/x?y=1"),
+    ("mail ops+1@a-b.example now", "mail", "ops+1@a-b.example"),
+    ("in src/app/main.py:12", "path", "src/app/main.py"),
+    ("in `/etc/hosts`", "path", "/etc/hosts"),
+    ("in ~/notes", "path", "~/notes"),
+    ("in ./run.sh and", "path", "./run.sh"),
+    ("in src/app/handlers", "path", "src/app/handlers"),
+    ("open setup.cfg.", "file", "setup.cfg"),
+    ("open test_api.py", "file", "test_api.py"),
+    ("call parse_date()", "symbol", "parse_date"),
+    ("call _private_one", "symbol", "_private_one"),
+    ("set MAX_RETRIES", "symbol", "MAX_RETRIES"),
+    ("use readFile here", "symbol", "readFile"),
+    ("use HttpClient", "symbol", "HttpClient"),
+    ("commit 3fa9c1d", "hash", "3fa9c1d"),
+    ("48,213 rows", "number", "48,213"),
+    ("port 8471", "number", "8471"),
+]
+
+
+@pytest.mark.parametrize(("line", "kind", "name"), FOUND)
+def test_names_are_found(line, kind, name):
+    assert list(identifiers(line)) == [(kind, name)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "and/or",
+        "read/write/execute",
+        "TCP/IP and CI/CD",
+        "in 2024",
+        "JavaScript and Node.js on GitHub",
+        "defaced",
+        "12 of 345",
+        "e.g. this",
+        "v1.2.3",
+        "24/7",
+        "plain words",
+        "Capital Words",
+        "a.b",
+        "",
+    ],
+)
+def test_ordinary_words_are_not_looked_up(line):
+    assert list(identifiers(line)) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "text", "there"),
+    [
+        ("file", "app.py", "edit app.py:3", True),
+        ("file", "app.py", "edit myapp.py", False),
+        ("file", "App.PY", "edit app.py", True),
+        ("path", "src/a/b.py", "cd src/a && cat b.py", True),
+        ("path", "src/a/c.py", "cd src/a && cat b.py", False),
+        ("path", "~/x/../b.py", "x b.py", True),
+        ("hash", "3fa9c1d", "commit 3fa9c1d77e", True),
+        ("hash", "3fa9c1d", "commit 03fa9c1d", False),
+        ("number", "4096", "size 4,096", True),
+        ("number", "4,096", "size 4096", True),
+        ("number", "4096", "size 4_096", True),
+        ("number", "4096", "size 14096", False),
+        ("symbol", "parse_date", "reparse_date parse_date2", False),
+        ("symbol", "parse_date", "reparse_date(parse_date)", True),
+    ],
+)
+def test_a_name_stands_in_the_source_as_a_whole(kind, name, text, there):
+    assert Source(text).has(kind, name) is there
+
+
+def test_one_planned_symbol_among_known_ones_is_no_invention():
+    source = Source("parse_date and read_month in src/dates.py")
+    assert not source.lacks("Add parse_year beside parse_date and read_month")
+    assert source.lacks("Add parse_year and parse_hour beside parse_date")
+    assert source.lacks("Add src/years.py beside parse_date and read_month")
+    assert not source.lacks("no names at all")
+
+
+@given(st.text(max_size=80))
+def test_what_a_text_names_it_has(text):
+    assert not Source(text).lacks(text)
+
+
+@given(st.text(max_size=80), st.text(max_size=80), st.text(max_size=80))
+def test_more_source_never_makes_an_invention(line, source, more):
+    if Source(f"{source}\n{more}").lacks(line):
+        assert Source(source).lacks(line)

@@ -1,0 +1,116 @@
+"""The wrapping of a reply comes off, and nothing inside the summary is taken for wrapping."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foldline.core.styles import STYLES
+from foldline.core.unwrap import unwrap
+
+CHECKPOINT = STYLES["checkpoint"]
+BODY = "## Goal\nship it\n\n## Next Steps\n1. test"
+
+
+def unwrapped(text):
+    return unwrap(text, CHECKPOINT)
+
+
+WRAPPINGS = [
+    "{}",
+    "\n\n{}\n\n",
+    "<summary>\n{}\n</summary>",
+    "<summary>{}</summary>",
+    "<SUMMARY>\n{}\n</SUMMARY>\n",
+    "<summary>\n{}",
+    "<analysis>\nI think\n</analysis>\n\n<summary>\n{}\n</summary>",
+    "<analysis>I think</analysis>{}",
+    "<analysis>one</analysis>\n<analysis>two</analysis>\n<summary>\n{}\n</summary>",
+    "<analysis>one</analysis>\n<thinking>two</thinking>\n{}",
+    "<think>one</think>\n\n{}",
+    "<analysis>\nnever closed\n<summary>\n{}\n</summary>",
+    "<analysis>\nnever closed\n\n{}",
+    "<analysis>\n## Goal\na draft\n</analysis>\n\n<summary>\n{}\n</summary>",
+    "<analysis>\n<summary>\n## Goal\na draft\n</summary>\n</analysis>\n\n<summary>\n{}\n</summary>",
+    "<analysis>the tag </analysis> is closed like that\n</analysis>\n<summary>\n{}\n</summary>",
+    "Sure, here it is:\n<analysis>\nhm\n</analysis>\n<summary>\n{}\n</summary>",
+    "Sure, here it is:\n\n<summary>\n{}\n</summary>\nI hope that helps!",
+    "I thought about it for a while.\nAll is clear.\n<summary>\n{}\n</summary>",
+    "<analysis>a</analysis>\nHere:\n<summary>\n{}\n</summary>",
+    "```markdown\n{}\n```",
+    "```\n{}\n```",
+    "~~~~\n{}\n~~~~",
+    "```md\n{}",
+    "```\n<summary>\n{}\n</summary>\n```",
+    "<summary>\n```markdown\n{}\n```\n</summary>",
+    "```xml\n<analysis>\nhm\n</analysis>\n<summary>\n{}\n</summary>\n```",
+]
+
+BODIES = {
+    "plain": BODY,
+    "code": f"{BODY}\n```py\n## Goal\nx = 1\n```",
+    "tags in words": f"{BODY}\n2. keep the <summary> tag and </analysis> in the parser",
+    "tags on lines": f"{BODY}\n<summary>\nquoted\n</summary>\nand more",
+    "tags in code": f"{BODY}\n```html\n<details>\n<summary>\nmore\n</summary>\n<analysis>\n</analysis>\n```",
+    "an analysis": f"{BODY}\n<analysis>\nquoted\n</analysis>\nand more",
+}
+
+
+@pytest.mark.parametrize("wrapping", WRAPPINGS)
+def test_a_wrapping_comes_off(wrapping):
+    assert unwrapped(wrapping.format(BODY)) == BODY
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+@pytest.mark.parametrize(
+    "wrapping",
+    ["{}", "<summary>\n{}\n</summary>", "<analysis>\nhm\n</analysis>\n\n<summary>\n{}\n</summary>",
+     "<analysis>\nnever closed\n<summary>\n{}\n</summary>", "<analysis>hm</analysis>\n{}"],
+)  # fmt: skip
+def test_a_literal_tag_in_the_summary_stays(wrapping, body):
+    if body == BODIES["an analysis"] and "never closed" in wrapping:
+        pytest.skip("whether that analysis closes the one never closed cannot be told")
+    assert unwrapped(wrapping.format(body)) == body
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("<analysis>\nonly thoughts", ""),
+        ("<analysis>only thoughts</analysis>", ""),
+        ("## Goal\n<analysis>\nquoted\n</analysis>", "## Goal\n<analysis>\nquoted\n</analysis>"),
+        ("no tags\n<summary>at all</summary>", "no tags\n<summary>at all</summary>"),
+        ("<summary>\nclosed </summary> inside", "closed </summary> inside"),
+        ("<summary>\na\n</summary>\n## Goal\nb", "a\n</summary>\n## Goal\nb"),
+        ("```py\nx = 1\n```", "```py\nx = 1\n```"),
+        ("```\nx = 1\n```", "```\nx = 1\n```"),
+        ("", ""),
+    ],
+)
+def test_what_is_left(text, kept):
+    assert unwrapped(text) == kept
+
+
+tags = ["<analysis>", "</analysis>", "<summary>", "</summary>", "<think>", "</think>", "## Goal", "x", "```", "\n", " "]
+
+
+@given(st.lists(st.sampled_from(tags), max_size=30).map("".join))
+@settings(deadline=None)
+def test_unwrapping_only_ever_takes_away(text):
+    kept = unwrapped(text)
+    assert kept in text
+    assert kept == kept.strip()
+
+
+@pytest.mark.parametrize(
+    "piece", [*tags, "<analysis>\n", "<analysis></analysis>\n", "<summary>\n", "</summary> ", "# "]
+)
+@pytest.mark.parametrize("lead", ["", "<analysis>\n", "<summary>\n", "hi\n"])
+def test_a_hostile_reply_takes_linear_time(piece, lead):
+    text = lead + piece * (100_000 // len(piece)) + "x"
+    start = time.perf_counter()
+    unwrapped(text)
+    assert time.perf_counter() - start < 5

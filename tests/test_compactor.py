@@ -1,0 +1,498 @@
+"""The façade: plain dicts in, plain dicts out; what each door does, and what it leaves untouched."""
+
+import asyncio
+import copy
+import json
+
+import pytest
+
+from foldline import Budget, CannotFit, Compactor, MemoryArchive, validators
+from foldline.core.estimate import Estimator
+from foldline.core.meter import Meter
+from foldline.errors import InputError, Overloaded
+from foldline.testing import SUMMARY, FakeCaller, Session
+
+DIALECTS = ("anthropic", "openai-chat", "openai-responses", "gemini")
+SLOTS = {"gemini": "contents", "openai-responses": "input"}
+ROOM = Budget(window=4_000, reserve=500)
+LISTING = "\n".join(f"src/module_{number}.py: def handler_{number}(request): return {number}" for number in range(40))
+RULE = "Whatever comes, legacy.py stays as it is."
+
+
+def working(turns=12, dialect="anthropic", **head):
+    session = Session(dialect, system="You are careful.", **head).user(f"Sort the handlers. {RULE}")
+    for number in range(turns):
+        work(session, number)
+    return session
+
+
+def work(session, number):
+    return session.tools(("Bash", json.dumps({"command": f"cat part_{number}.txt"}), f"{number}\n{LISTING}"))
+
+
+def compactor(budget=ROOM, **options):
+    return Compactor(budget, meter=Meter(Estimator()), secret=b"s", **options)
+
+
+def written(value):
+    return json.dumps(value, sort_keys=True)
+
+
+class Refusal(Exception):
+    """An SDK's error: what the provider said, and its status."""
+
+    def __init__(self, body, status=400):
+        self.body, self.status_code = body, status
+        super().__init__(written(body))
+
+
+def too_long(tokens, limit):
+    said = f"prompt is too long: {tokens} tokens > {limit} maximum"
+    return Refusal({"type": "error", "error": {"type": "invalid_request_error", "message": said}})
+
+
+# --- fit ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_request_that_fits_comes_back_as_the_very_object():
+    request = Session().user("hello").request()
+    fitted = compactor().fit(request)
+    assert fitted.request is request
+    assert (fitted.receipt.action, fitted.receipt.rebased, fitted.checkpoint) == ("rest", False, None)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_request_that_does_not_fit_is_folded_into_one_its_provider_accepts(dialect):
+    request = working(dialect=dialect).request()
+    before = copy.deepcopy(request)
+    fitted = compactor().fit(request)
+    assert request == before, "the request given is never changed"
+    assert fitted.receipt.action == "compact"
+    assert fitted.receipt.tokens_after <= ROOM.room < fitted.receipt.tokens_before
+    assert validators.check(fitted.messages, dialect) == []
+    assert fitted.messages is fitted.request[SLOTS.get(dialect, "messages")]
+    assert RULE in written(fitted.request)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_list_of_messages_comes_back_as_a_list(dialect):
+    messages = working(dialect=dialect).request()[SLOTS.get(dialect, "messages")]
+    fitted = compactor().fit(messages, dialect=dialect)
+    assert isinstance(fitted.request, list)
+    assert fitted.messages is fitted.request
+    assert len(fitted.messages) < len(messages)
+    assert validators.check(fitted.messages, dialect) == []
+
+
+def test_the_rest_of_the_request_is_untouched():
+    request = {**working().request(), "metadata": {"user_id": "u"}, "tools": [{"name": "Bash", "input_schema": {}}]}
+    shown = compactor().fit(request).request
+    assert {key: value for key, value in shown.items() if key != "messages"} == {
+        key: value for key, value in request.items() if key != "messages"
+    }
+
+
+def test_the_reply_s_limit_takes_room_from_the_prompt():
+    session = working(4)
+    small = compactor().fit(session.request())
+    large = compactor().fit({**session.request(), "max_tokens": 1_900})
+    assert small.receipt.action == "rest"
+    assert large.receipt.action == "compact"
+    assert large.receipt.room == ROOM.window - 1_900
+
+
+def test_views_extend_one_another_until_the_receipt_says_otherwise():
+    maker = compactor(Budget(window=6_000, reserve=500), model=FakeCaller())
+    session, last, rebased = working(1), "", 0
+    for number in range(1, 60):
+        work(session, number)
+        fitted = maker.fit(session.request())
+        shown = written(fitted.messages)[:-1]
+        if fitted.receipt.rebased:
+            rebased += 1
+        else:
+            assert shown.startswith(last)
+        last = shown
+    assert 3 < rebased < 20
+
+
+def test_objects_of_provider_sdks_may_stand_in_the_content():
+    class Block:
+        def __init__(self, **fields):
+            self.fields = fields
+
+        def to_dict(self):
+            return dict(self.fields)
+
+    class Dumped(Block):
+        to_dict = None
+
+        def model_dump(self):
+            return dict(self.fields)
+
+    request = working().request()
+    plain = compactor().fit(request).request
+    for message in request["messages"]:
+        if isinstance(message["content"], list):
+            kind = Block if message["role"] == "user" else Dumped
+            message["content"] = [kind(**block) for block in message["content"]]
+    assert compactor().fit(request).request == plain
+
+
+def test_nothing_legal_fits_and_the_smallest_view_is_handed_over():
+    session = Session(system="rules " * 5_000).user("hello").assistant("hi").user("more")
+    with pytest.raises(CannotFit) as error:
+        compactor().fit(session.request())
+    smallest = error.value.smallest
+    assert error.value.tokens == Meter(Estimator()).count(smallest).tokens > error.value.allowed == ROOM.room
+    assert validators.check(compactor()._reader.write(smallest)["messages"], "anthropic") == []
+
+
+def test_every_original_can_be_had_back():
+    archive = MemoryArchive()
+    maker = compactor(archive=archive)
+    session = working()
+    fitted = maker.fit(session.request())
+    messages = session.conversation().messages
+    assert [archive.original(message.identity) for message in messages] == [message.raw for message in messages]
+    assert archive.expand(fitted.receipt.checkpoint) == messages[: fitted.receipt.folded]
+
+
+def test_two_models_of_one_compactor_are_counted_each_by_its_own_reports():
+    maker = Compactor(ROOM, secret=b"s")
+    request = working(3, model="one").request()
+    fitted = maker.fit(request)
+    maker.learn(fitted, {"usage": {"input_tokens": int(fitted.receipt.tokens_after * 1.4), "output_tokens": 1}})
+    again = maker.fit({**request, "model": "two"})
+    assert again.receipt.tokens_before == fitted.receipt.tokens_before
+    assert maker.fit(request).receipt.tokens_before == int(fitted.receipt.tokens_after * 1.4)
+
+
+# --- compact ------------------------------------------------------------------------------------------------------
+
+
+def test_compact_folds_what_fit_would_leave():
+    session = working(4)
+    maker = compactor(model=FakeCaller())
+    assert maker.fit(session.request()).receipt.action == "rest"
+    folded = maker.compact(session.request(), focus="the handlers", to=1_200)
+    assert folded.receipt.action == "compact"
+    assert folded.receipt.tokens_after <= 1_200
+    assert folded.checkpoint.recipe.focus == "the handlers"
+    assert folded.checkpoint.recipe.kind == "manual"
+    assert maker.fit(session.request()).messages == folded.messages, "and the fold holds from then on"
+
+
+@pytest.mark.parametrize("messages", [[], [{"role": "user", "content": "hello"}]])
+def test_where_there_is_nothing_to_fold_the_input_comes_back(messages):
+    request = {"model": "m", "messages": messages}
+    fitted = compactor().compact(request, dialect="anthropic")
+    assert fitted.request is request
+    assert fitted.receipt.action == "rest"
+
+
+def test_a_fold_that_is_not_smaller_is_not_taken():
+    session = Session().user("hello").assistant("hi").user("and?").assistant("well").user("go on")
+    fitted = compactor(model=FakeCaller()).compact(request := session.request())
+    assert fitted.request is request
+    assert [notice.code for notice in fitted.receipt.notices] == ["no-progress"]
+
+
+@pytest.mark.parametrize("style", ["checkpoint", "full", "report", "brief"])
+def test_each_style_is_asked_for_and_rendered_in_its_own_sections(style):
+    replies = {
+        "checkpoint": SUMMARY,
+        "full": "## Primary Request and Intent\nSort.\n\n## Current Work\nSorting.\n\n## Immediate Task\nCONTINUE: sort",
+        "report": "## User Intent\nSort.\n\n## Current State\nSorting.\n\n## Immediate Task\nCONTINUE: sort",
+        "brief": "## Key Decisions\n- to sort\n\n## Immediate Task\nCONTINUE: sort",
+    }
+    model = FakeCaller([replies[style]])
+    folded = compactor(Budget(window=8_000), model=model).compact(working().request(), style=style)
+    assert folded.checkpoint.recipe.style == style
+    assert folded.receipt.author == "fake"
+    heading = replies[style].split("\n")[0]
+    assert heading in model.asked[0].prompt
+    assert heading in folded.checkpoint.text
+
+
+def test_up_to_a_pivot_everything_before_it_is_folded_and_nothing_after():
+    session = working(6)
+    folded = compactor().compact(session.request(), pivot=7)
+    assert folded.receipt.folded == 7
+    assert folded.messages[-6:] == session.request()["messages"][-6:]
+
+
+def test_from_a_pivot_the_beginning_stays_word_for_word():
+    session = working(6)
+    request = session.request()
+    maker = compactor()
+    folded = maker.compact(request, direction="from", pivot=7)
+    assert folded.messages[:7] == request["messages"][:7]
+    assert len(folded.messages) == 8
+    assert "cat part_5.txt" in folded.messages[7]["content"][0]["text"]
+    later = maker.fit(session.user("and now?").request())
+    assert later.messages[:8] == folded.messages
+    assert later.messages[8:] == session.request()["messages"][-1:]
+    assert validators.check(later.messages, "anthropic") == []
+
+
+def test_an_unknown_option_is_refused():
+    with pytest.raises(TypeError, match="speed"):
+        compactor().compact(working().request(), speed="high")
+
+
+# --- pins ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_pinned_messages_stay_with_their_cycle_through_every_fold(dialect):
+    session = working(dialect=dialect)
+    maker = compactor(Budget(window=5_000, reserve=500))
+    pinned = maker.fit(session.request(), pin=[1]).view.messages
+    calls = [call.parsed() for message in pinned for call in message.calls]
+    assert {"command": "cat part_0.txt"} in calls
+    for number in range(12, 40):
+        fitted = maker.fit(work(session, number).request(), pin=[1])
+        shown = fitted.view.messages
+        assert validators.check(fitted.messages, dialect) == []
+        assert {"command": "cat part_0.txt"} in [call.parsed() for message in shown for call in message.calls]
+        assert f"0\n{LISTING}" in [result.text for message in shown for result in message.results]
+    assert fitted.receipt.generation > 2
+
+
+def test_a_message_pinned_after_it_was_folded_is_shown_again():
+    session = working()
+    maker = compactor()
+    first = maker.fit(session.request())
+    assert "cat part_2.txt" not in written([m["content"] for m in first.messages if m["role"] == "assistant"])
+    again = maker.fit(session.request(), pin=[5])
+    assert again.receipt.rebased
+    assert session.request()["messages"][5] in again.messages
+    third = maker.fit(session.user("go on").request())
+    assert third.messages[: len(again.messages)] == again.messages
+    assert not third.receipt.rebased
+
+
+def test_pins_count_from_the_end_too_and_must_name_a_message():
+    session = working()
+    fitted = compactor().fit(session.request(), pin=[-len(session.messages)])
+    assert fitted.messages[0] == session.request()["messages"][0]
+    with pytest.raises(InputError, match="pin 25 names no message: there are 25"):
+        compactor().fit(session.request(), pin=[25])
+
+
+# --- preview, prepare ---------------------------------------------------------------------------------------------
+
+
+def test_a_preview_asks_no_model_keeps_nothing_and_says_nothing():
+    heard = []
+    model, archive = FakeCaller(), MemoryArchive()
+    maker = compactor(Budget(window=4_000, reserve=500), model=model, archive=archive, listen=heard.append)
+    session = working().user("log line 4711 failed\n" * 1_500)
+    receipt = maker.preview(session.request())
+    assert receipt.action == "compact"
+    assert receipt.tokens_after <= ROOM.room
+    assert (model.asked, heard) == ([], [])
+    assert not any(vars(archive)[name] for name in vars(archive) if name != "_lock")
+    assert maker.fit(session.request()).receipt.generation == 1
+
+
+def test_a_preview_of_a_fold_on_demand():
+    receipt = compactor().preview(working(4).request(), to=1_200)
+    assert (receipt.action, receipt.reason) == ("compact", "asked for")
+    assert receipt.tokens_after <= 1_200
+
+
+def test_a_prepared_fold_is_shown_only_when_there_is_need_of_it():
+    model = FakeCaller()
+    maker = compactor(model=model)
+    session = working(5)
+    before = maker.fit(session.request())
+    prepared = maker.prepare(session.request())
+    assert prepared.receipt.author == "fake"
+    quiet = maker.fit(session.user("go on").request())
+    assert quiet.messages[:-1] == before.messages
+    assert not quiet.receipt.rebased
+    asked = len(model.asked)
+    for number in range(5, 9):
+        fitted = maker.fit(work(session, number).request())
+    assert fitted.receipt.action == "compact"
+    assert len(model.asked) == asked, "the summary was there already"
+    assert fitted.receipt.checkpoint == prepared.receipt.checkpoint
+    assert fitted.receipt.rebased
+    assert validators.check(fitted.messages, "anthropic") == []
+    later = maker.fit(session.assistant("done").request())
+    assert later.messages[:-1] == fitted.messages
+
+
+# --- learn, overflow, call ----------------------------------------------------------------------------------------
+
+
+def test_what_the_provider_reports_corrects_the_count():
+    maker = compactor()
+    fitted = maker.fit(working(3).request())
+    maker.learn(fitted, {"usage": {"input_tokens": 3_000, "output_tokens": 5}})
+    assert maker.fit(working(3).request()).receipt.tokens_before == 3_000
+    maker.learn(fitted, {"no": "usage"})
+    assert maker.fit(working(3).request()).receipt.tokens_before == 3_000
+
+
+def test_an_error_that_is_no_overflow_is_passed_on_as_it_is():
+    error = Refusal({"error": {"type": "overloaded_error", "message": "Overloaded"}}, 529)
+    maker = compactor()
+    with pytest.raises(Refusal) as raised:
+        maker.on_overflow(maker.fit(working().request()), error)
+    assert raised.value is error
+    with pytest.raises(Overloaded):
+        maker.on_overflow(maker.fit(working().request()), error.body)
+
+
+class Provider:
+    """Refuses prompts over its limit, by its own count, as Anthropic does; remembers what it was sent."""
+
+    def __init__(self, limit, ratio=1.0, refuse=lambda sent: False):
+        self.limit, self.ratio, self.refuse = limit, ratio, refuse
+        self.sent, self.sizes = [], []
+
+    def create(self, **request):
+        self.sent.append(request)
+        size = int(len(written(request)) / 4 * self.ratio)
+        self.sizes.append(size)
+        if size > self.limit or self.refuse(len(self.sent)):
+            raise too_long(size, self.limit)
+        return {"content": [{"type": "text", "text": "ok"}], "usage": {"input_tokens": size, "output_tokens": 1}}
+
+    async def acreate(self, **request):
+        return self.create(**request)
+
+
+@pytest.mark.parametrize("ratio", [0.8, 1.0, 1.6, 2.4])
+def test_a_refused_prompt_is_made_smaller_by_the_provider_s_own_numbers(ratio):
+    provider = Provider(9_000, ratio)
+    maker = compactor(Budget(window=200_000))
+    session = working(40)
+    assert maker.call(provider.create, session.request())["content"]
+    assert len(provider.sent) == 2
+    assert provider.sizes[1] <= 9_000 < provider.sizes[0]
+    for number in range(40, 120):
+        maker.call(provider.create, work(session, number).request())
+    refused = sum(size > 9_000 for size in provider.sizes)
+    assert refused <= 3, "its limit and its count are remembered"
+
+
+def test_each_try_is_strictly_smaller_and_after_three_the_provider_s_own_error_is_raised():
+    provider = Provider(9_000, refuse=lambda sent: True)
+    with pytest.raises(Refusal):
+        compactor(Budget(window=200_000)).call(provider.create, working(40).request())
+    assert len(provider.sent) == 4
+    assert provider.sizes == sorted(set(provider.sizes), reverse=True)
+
+
+def test_a_provider_that_gives_no_numbers_is_believed_too():
+    sent = []
+
+    def create(**request):
+        sent.append(len(written(request)))
+        if len(sent) < 3:
+            raise Refusal({"error": {"message": "Your input exceeds the context window of this model"}})
+        return {"output": []}
+
+    compactor(Budget(window=200_000)).call(create, working(40, "openai-responses").request())
+    assert sent == sorted(set(sent), reverse=True)
+
+
+def test_the_output_limit_is_clamped_before_anything_is_folded():
+    sent = []
+
+    def create(**request):
+        sent.append(request)
+        if request["max_tokens"] > 1_000:
+            said = "input length and `max_tokens` exceed context limit: 3000 + 64000 > 4000, decrease input length"
+            raise Refusal({"type": "error", "error": {"type": "invalid_request_error", "message": said}})
+        return {"content": []}
+
+    request = {**working(3).request(), "max_tokens": 64_000}
+    compactor(Budget(window=200_000)).call(create, request)
+    assert [one["max_tokens"] for one in sent] == [64_000, 1_000]
+    assert sent[1]["messages"] == request["messages"]
+    assert request["max_tokens"] == 64_000
+
+
+def test_a_view_that_cannot_be_smaller_ends_in_cannot_fit_with_the_refusal_behind_it():
+    provider = Provider(50)
+    with pytest.raises(CannotFit) as raised:
+        compactor(Budget(window=200_000)).call(provider.create, Session().user("word " * 400).request())
+    assert isinstance(raised.value.__cause__, Refusal)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_sync_and_async_give_the_same_bytes(dialect):
+    async def both():
+        one, other = (compactor(model=FakeCaller(), fallback=FakeCaller(name="dear")) for _ in range(2))
+        session = working(3, dialect)
+        for number in range(3, 30):
+            request = work(session, number).request()
+            fitted, afitted = one.fit(request), await other.afit(request)
+            assert written(fitted.request) == written(afitted.request)
+            assert fitted.receipt == afitted.receipt
+        assert fitted.receipt.generation > 1
+        folded, afolded = one.compact(request, to=1_500), await other.acompact(request, to=1_500)
+        assert written(folded.request) == written(afolded.request)
+        assert one.prepare(request).receipt == (await other.aprepare(request)).receipt
+
+    asyncio.run(both())
+
+
+def test_acall_recovers_as_call_does():
+    provider, other = Provider(9_000), Provider(9_000)
+    request = working(40).request()
+    compactor(Budget(window=200_000)).call(provider.create, request)
+    asyncio.run(compactor(Budget(window=200_000)).acall(other.acreate, request))
+    assert provider.sent == other.sent
+    refusing = Provider(9_000, refuse=lambda sent: True)
+    with pytest.raises(Refusal):
+        asyncio.run(compactor(Budget(window=200_000)).acall(refusing.acreate, request))
+    with pytest.raises(CannotFit):
+        asyncio.run(compactor(Budget(window=200_000)).acall(Provider(50).acreate, Session().user("w " * 99).request()))
+
+
+# --- work ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_one_more_message_after_two_thousand_costs_a_bounded_amount_of_work(dialect):
+    maker = compactor(Budget(window=2_000_000))
+    session = Session(dialect, model="claude-x" if dialect == "anthropic" else "m").user("Start.")
+    for number in range(700):
+        session.user(f"question {number}").tools(("Bash", "{}", f"answer {number}"))
+    maker.fit(session.request())
+    meter, chain = maker._meters[session.model], next(reversed(maker._chains.values()))
+    for number in range(3):
+        work_before, hashed, parsed = meter.work, chain.hashed, maker._reader.parsed
+        maker.fit(session.assistant(f"done {number}").user(f"next {number}").request())
+        assert meter.work.messages - work_before.messages <= 4
+        assert meter.work.characters - work_before.characters <= 100
+        assert chain.hashed - hashed <= 2
+        assert maker._reader.parsed - parsed == 2
+
+
+def test_a_client_that_changes_its_first_message_each_turn_is_not_read_anew():
+    maker = compactor(Budget(window=2_000_000))
+    session = Session().user("Start.")
+    for number in range(300):
+        session.assistant(f"answer {number}").user(f"question {number}")
+    request = session.request()
+    maker.fit(request)
+    for clock in range(3):
+        parsed = maker._reader.parsed
+        request["messages"][0] = {"role": "user", "content": f"It is {clock} o'clock. Start."}
+        maker.fit(request)
+        assert maker._reader.parsed - parsed <= 1 + len(request["messages"]) * (clock == 0)
+
+
+def test_a_fold_asks_the_model_once_however_many_attempts_it_takes():
+    model = FakeCaller()
+    session = working(3).user("log line 4711 failed\n" * 800)
+    fitted = compactor(model=model).fit(session.request())
+    assert len(model.asked) == 1
+    assert [attempt.outcome for attempt in fitted.receipt.attempts] == ["written"]

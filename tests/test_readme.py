@@ -1,0 +1,152 @@
+"""Everything the README says to run is run, its figure is measured anew, and the pages of docs are complete and linked."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from foldline import Budget, Compactor
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+EXAMPLE = ROOT / "examples" / "coding-session.anthropic.json"
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README, re.M | re.S)
+
+
+COMMANDS = [line for block in blocks("sh") for line in block.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """The checkout as a reader has it, in which commands may write."""
+    place = tmp_path_factory.mktemp("checkout")
+    shutil.copytree(ROOT / "examples", place / "examples", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("Makefile", "pyproject.toml", ".venv"):
+        if (ROOT / name).exists():
+            (place / name).symlink_to(ROOT / name)
+    return place
+
+
+def run(line: str, place: Path) -> subprocess.CompletedProcess[str]:
+    env = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+    env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
+    line = re.sub(r"^make ", "make --assume-old=.venv/.ready ", line)  # it is set up: these tests run in it
+    return subprocess.run(line, shell=True, cwd=place, env=env, capture_output=True, text=True, timeout=120)
+
+
+def test_there_is_something_to_run():
+    assert "make demo" in COMMANDS
+    assert sum(line.startswith("foldline ") for line in COMMANDS) >= 5
+    assert len(blocks("python")) >= 3
+    assert not re.findall(r"^```(?!sh\n|python\n|text\n|\n|$)", README, re.M), "a block in a language nobody runs"
+
+
+@pytest.mark.parametrize("line", [line for line in COMMANDS if line != "make test"])
+def test_a_command_of_the_readme_runs(copy, line):
+    if line.startswith("foldline validate") and not (copy / "smaller.jsonl").exists():
+        run(next(command for command in COMMANDS if "-o smaller.jsonl" in command), copy)
+    ran = run(line, copy)
+    assert ran.returncode == 0, ran.stderr
+    written = re.search(r"(?:> |-o )(\S+)$", line)
+    if written:
+        assert (copy / written[1]).stat().st_size > 1_000
+        (copy / written[1]).unlink()
+    else:
+        assert ran.stdout or ran.stderr
+
+
+def test_the_test_command_of_the_readme_is_what_must_pass_before_a_change_lands():
+    assert "make test" in COMMANDS
+    assert (ROOT / ".ci" / "run").read_text().strip().endswith("\nmake test")
+    assert re.search(r"^test: ", (ROOT / "Makefile").read_text(), re.M)
+
+
+def test_the_python_of_the_readme_runs(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "not-a-key")
+    monkeypatch.setenv("OPENAI_API_KEY", "not-a-key")
+    hidden = re.findall(r"^<!-- python:[^\n]*\n(.*?)^-->", README, re.M | re.S)
+    assert len(hidden) == 1
+    names: dict[str, object] = {"__name__": "readme"}
+    for code in (*hidden, *blocks("python")):
+        exec(compile(code, "README.md", "exec"), names)
+    shown = capsys.readouterr().out
+    assert "prune: " in shown
+    assert "# Notes on the conversation so far" in shown
+    assert "not-a-key" not in shown
+    assert len(names["originals"]) > 100
+
+
+def test_the_figure_is_what_the_demo_measures():
+    request = json.loads(EXAMPLE.read_text("utf-8"))
+    [figure] = blocks("text")
+    rows = re.findall(r"^(.+?) +(█+) +([\d,]+) tokens +([\d,]+) messages$", figure, re.M)
+    windows = {
+        f"in {budget.window:,}": budget for budget in (Budget.for_model(request["model"]), Budget(window=64_000))
+    }
+    pruned, folded = (Compactor(budget) for budget in windows.values())
+    views = [pruned.fit(request), folded.compact(request, pivot=len(request["messages"]) - 2)]
+    wanted = [("as it came", views[0].receipt.tokens_before, len(request["messages"]))]
+    wanted += [(name, view.receipt.tokens_after, len(view.messages)) for name, view in zip(windows, views, strict=True)]
+    assert [(name, number(tokens), number(messages)) for name, _, tokens, messages in rows] == wanted
+    for name, bar, tokens, _ in rows:
+        assert abs(len(bar) - len(rows[0][1]) * number(tokens) / wanted[0][1]) <= 1, name
+
+
+def number(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+def test_every_page_the_readme_links_to_is_there():
+    for link in re.findall(r"\]\(([^)#]+)\)", README):
+        assert (ROOT / link).is_file(), link
+
+
+def test_architecture_names_every_module_once():
+    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    listed: dict[str, list[str]] = {}
+    folder = ""
+    for line in page.splitlines():
+        if line.startswith("### "):
+            found = re.match(r"### `(\w+)`", line)
+            folder = found[1] if found else ""
+        elif row := re.match(r"\| `(\w+)` \| \S", line):
+            listed.setdefault(folder, []).append(row[1])
+    package = ROOT / "src" / "foldline"
+    there: dict[str, list[str]] = {}
+    for path in package.rglob("*.py"):
+        if path.stat().st_size:
+            parent = path.parent.relative_to(package).as_posix()
+            there.setdefault("" if parent == "." else parent, []).append(path.stem)
+    assert {name: sorted(modules) for name, modules in listed.items()} == {
+        name: sorted(modules) for name, modules in there.items()
+    }
+
+
+def test_formats_names_every_dialect():
+    from foldline.dialects import ALL
+
+    page = (ROOT / "docs" / "formats.md").read_text("utf-8")
+    assert sorted(re.findall(r"^\| `([\w-]+)` \|", page, re.M)) == sorted(dialect.name for dialect in ALL)
+
+
+def test_cli_names_every_command_and_option():
+    from foldline.cli.main import COMMANDS, program
+
+    page = (ROOT / "docs" / "cli.md").read_text("utf-8")
+    with program.make_context("foldline", ["inspect"], resilient_parsing=True) as context:
+        for name in COMMANDS:
+            assert re.search(rf"^foldline {name} ", page, re.M), name
+            command = program.get_command(context, name)
+            for option in (option for parameter in command.params for option in parameter.opts):
+                assert option.lstrip("-") == "file" or f"`{option}" in page or f" {option}" in page, (name, option)
