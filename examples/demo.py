@@ -74,7 +74,11 @@ def story(text: str) -> None:
     errors = [line for line in parts["Errors met"] if "not seen to be cured" in line]
     tasks = [line.removeprefix("- [ ] ") for line in parts["Tasks"] if line.startswith("- [ ]")]
     tell("goal", parts["Goal"][:1])
-    tell("house rules", [f"{line.split()[0]} {found[0]}" for line in said if (found := RULE.search(line))], lines=5)
+    tell(
+        "house rules",
+        [f"{line.split()[0]} {found[0].strip()}" for line in said if (found := RULE.search(line))],
+        lines=5,
+    )
     tell("decided", parts["What the user decided"], lines=1)
     tell("files", [", ".join(last(parts["modified-files"], 3))])
     tell("failing", errors[-1:])

@@ -202,7 +202,7 @@ def test_a_fold_that_is_not_smaller_is_not_taken():
 def test_each_style_is_asked_for_and_rendered_in_its_own_sections(style):
     replies = {
         "checkpoint": SUMMARY,
-        "full": "## Primary Request and Intent\nSort.\n\n## Current Work\nSorting.\n\n## Immediate Task\nCONTINUE: sort",
+        "full": "## Primary Request and Intent\nSort.\n\n## Current Work\nIt.\n\n## Immediate Task\nCONTINUE: sort",
         "report": "## User Intent\nSort.\n\n## Current State\nSorting.\n\n## Immediate Task\nCONTINUE: sort",
         "brief": "## Key Decisions\n- to sort\n\n## Immediate Task\nCONTINUE: sort",
     }
@@ -247,12 +247,10 @@ def test_an_unknown_option_is_refused():
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_pinned_messages_stay_with_their_cycle_through_every_fold(dialect):
     session = working(dialect=dialect)
+    step = 2 if dialect == "openai-chat" else 1
     maker = compactor(Budget(window=5_000, reserve=500))
-    pinned = maker.fit(session.request(), pin=[1]).view.messages
-    calls = [call.parsed() for message in pinned for call in message.calls]
-    assert {"command": "cat part_0.txt"} in calls
     for number in range(12, 40):
-        fitted = maker.fit(work(session, number).request(), pin=[1])
+        fitted = maker.fit(work(session, number).request(), pin=[step])
         shown = fitted.view.messages
         assert validators.check(fitted.messages, dialect) == []
         assert {"command": "cat part_0.txt"} in [call.parsed() for message in shown for call in message.calls]
@@ -314,9 +312,8 @@ def test_a_prepared_fold_is_shown_only_when_there_is_need_of_it():
     assert quiet.messages[:-1] == before.messages
     assert not quiet.receipt.rebased
     asked = len(model.asked)
-    for number in range(5, 9):
-        fitted = maker.fit(work(session, number).request())
-    assert fitted.receipt.action == "compact"
+    while (fitted := maker.fit(work(session, len(session.messages)).request())).receipt.action != "compact":
+        assert fitted.messages[: len(before.messages)] == before.messages
     assert len(model.asked) == asked, "the summary was there already"
     assert fitted.receipt.checkpoint == prepared.receipt.checkpoint
     assert fitted.receipt.rebased
@@ -350,15 +347,15 @@ def test_an_error_that_is_no_overflow_is_passed_on_as_it_is():
 class Provider:
     """Refuses prompts over its limit, by its own count, as Anthropic does; remembers what it was sent."""
 
-    def __init__(self, limit, ratio=1.0, refuse=lambda sent: False):
-        self.limit, self.ratio, self.refuse = limit, ratio, refuse
+    def __init__(self, limit, ratio=1.0, always=False):
+        self.limit, self.ratio, self.always = limit, ratio, always
         self.sent, self.sizes = [], []
 
     def create(self, **request):
         self.sent.append(request)
         size = int(len(written(request)) / 4 * self.ratio)
         self.sizes.append(size)
-        if size > self.limit or self.refuse(len(self.sent)):
+        if size > self.limit or self.always:
             raise too_long(size, self.limit)
         return {"content": [{"type": "text", "text": "ok"}], "usage": {"input_tokens": size, "output_tokens": 1}}
 
@@ -381,7 +378,7 @@ def test_a_refused_prompt_is_made_smaller_by_the_provider_s_own_numbers(ratio):
 
 
 def test_each_try_is_strictly_smaller_and_after_three_the_provider_s_own_error_is_raised():
-    provider = Provider(9_000, refuse=lambda sent: True)
+    provider = Provider(9_000, always=True)
     with pytest.raises(Refusal):
         compactor(Budget(window=200_000)).call(provider.create, working(40).request())
     assert len(provider.sent) == 4
@@ -449,7 +446,7 @@ def test_acall_recovers_as_call_does():
     compactor(Budget(window=200_000)).call(provider.create, request)
     asyncio.run(compactor(Budget(window=200_000)).acall(other.acreate, request))
     assert provider.sent == other.sent
-    refusing = Provider(9_000, refuse=lambda sent: True)
+    refusing = Provider(9_000, always=True)
     with pytest.raises(Refusal):
         asyncio.run(compactor(Budget(window=200_000)).acall(refusing.acreate, request))
     with pytest.raises(CannotFit):

@@ -187,7 +187,7 @@ class Compactor:
         try:
             again = self._run(fitted.given, options, fitted.pins, fitted.view.dialect)
         except CannotFit as cannot:
-            options = replace(options, to=recovery.smallest(cannot, refused, error))
+            options = replace(options, to=recovery.smallest(cannot, min(refused - 1, options.budget.room), error))
             again = self._run(fitted.given, options, fitted.pins, fitted.view.dialect)
         return replace(again, tries=fitted.tries + 1)
 
@@ -197,7 +197,7 @@ class Compactor:
         try:
             again = await self._arun(fitted.given, options, fitted.pins, fitted.view.dialect)
         except CannotFit as cannot:
-            options = replace(options, to=recovery.smallest(cannot, refused, error))
+            options = replace(options, to=recovery.smallest(cannot, min(refused - 1, options.budget.room), error))
             again = await self._arun(fitted.given, options, fitted.pins, fitted.view.dialect)
         return replace(again, tries=fitted.tries + 1)
 
@@ -242,9 +242,10 @@ class Compactor:
             if said.tokens:
                 meter.learn(fitted.view, Usage(said.tokens))
             refused = meter.count(fitted.view).tokens
+            budget = recovery.learnt(self.budget, self._windows.get(model))
         manner = replace(self._options.manner, kind="emergency")
         to = recovery.target(said, refused, fitted.receipt.room, fitted.tries)
-        return replace(self._options, manner=manner, force=True, to=to), refused
+        return replace(self._options, budget=budget, manner=manner, force=True, to=to), refused
 
     def _run(self, request: Any, options: Options, pin: Iterable[int], dialect: str | None) -> Fitted:
         given, options = self._given(request, options, pin, dialect)

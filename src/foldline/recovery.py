@@ -49,9 +49,9 @@ def with_smaller_output(request: Mapping[str, Any], error: Exception) -> dict[st
     return {**request, name: excess.room}
 
 
-def smallest(cannot: CannotFit, refused: int, error: Any) -> int:
-    """The size of the smallest view there is, while that is smaller than what was refused; else CannotFit."""
-    if cannot.tokens >= refused:
+def smallest(cannot: CannotFit, most: int, error: Any) -> int:
+    """The size of the smallest view there is, where it may be taken though it is larger than was aimed at."""
+    if cannot.tokens > most:
         raise cannot from (error if isinstance(error, BaseException) else None)
     return cannot.tokens
 

@@ -14,6 +14,7 @@ from cli.conversations import anthropic, chat, claude_code
 from cli.provider import NAME, asks, model  # noqa: F401  # model is a fixture
 from foldline import read
 from foldline.cli.handing import LATEST, TOKENS
+from foldline.model import Origin
 from foldline.testing import Session
 from foldline.tokens import meter_for
 
@@ -22,8 +23,8 @@ DAY = EXAMPLES / "coding-session.claude-code.jsonl"
 OBEYED = {chr(code) for code in (*range(0x20), *range(0x7F, 0xA0))} - {"\n", "\t"}
 
 
-def size(text: str, model: str = "claude-sonnet-4-5") -> int:
-    meter = meter_for(model)
+def size(text: str, name: str = "claude-sonnet-4-5") -> int:
+    meter = meter_for(name)
     return round(meter.text(text) * meter.ratio)
 
 
@@ -31,13 +32,14 @@ def size(text: str, model: str = "claude-sonnet-4-5") -> int:
 def test_it_prints_the_text_and_nothing_else(foldline, path):
     ran = foldline("handoff", path)
     text = ran.out.decode()
-    assert (ran.code, ran.err) == (0, "")
+    assert ran.code == 0
+    assert ran.err == "" or "earlier summary" in ran.err
     assert text.startswith("# Notes on the conversation so far\n")
     assert text.endswith("\n")
     assert f"These notes stand for {len(read(path)):,} messages." in text
     assert "The most recent messages follow" not in text
     assert not set(text) & OBEYED
-    assert size(text) <= TOKENS
+    assert size(text, read(path).head.model) <= TOKENS
 
 
 def test_the_same_session_gives_the_same_bytes(foldline):
@@ -84,7 +86,7 @@ def test_a_long_last_message_follows_word_for_word(foldline, tmp_path):
     (tmp_path / "a.json").write_text(json.dumps(session.request()))
     text = foldline("handoff", tmp_path / "a.json").out.decode()
     assert text.endswith(f"{LATEST}\n{wish}\n")
-    assert size(text) <= TOKENS
+    assert size(text, "") <= TOKENS
 
 
 def test_one_that_would_take_most_of_the_room_does_not(foldline, tmp_path):
@@ -94,7 +96,7 @@ def test_one_that_would_take_most_of_the_room_does_not(foldline, tmp_path):
     text = foldline("handoff", tmp_path / "a.json").out.decode()
     assert LATEST not in text
     assert "Please do this." in text
-    assert size(text) <= TOKENS
+    assert size(text, "") <= TOKENS
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -108,6 +110,25 @@ def test_nothing_in_it_makes_a_terminal_obey(foldline, tmp_path, words):
     assert ran.code == 0
     assert not set(ran.out.decode()) & OBEYED
     assert "\\x1b[31m" in ran.out.decode()
+
+
+def test_a_summary_that_is_not_carried_over_is_not_passed_over_in_silence(foldline):
+    path = EXAMPLES / "compacted-session.claude-code.jsonl"
+    told = json.loads(foldline("handoff", path, "--json").out)
+    summary = next(message.text for message in read(path).messages if message.origin is Origin.SUMMARY)
+    carried = any(line in told["text"] for line in summary.splitlines() if len(line) > 30)
+    assert carried != any(notice["code"] == "summary-lost" for notice in told["notices"])
+
+
+def test_escapes_are_counted_too(foldline, tmp_path):
+    session = Session("anthropic").user("Begin, and mind the noise." + "\x07 beep" * 400)
+    for number in range(12):
+        session.tools(("run", "{}", "error: \x1b[31mno\x1b[0m\x08\x08 " * 20)).user(
+            f"Go on {number}." + "\x9b1m.\x07" * 90
+        )
+    (tmp_path / "a.json").write_text(json.dumps(session.request()))
+    told = json.loads(foldline("handoff", tmp_path / "a.json", "--to", 4_000, "--json").out)
+    assert told["tokens"] == size(told["text"], "") <= 4_000
 
 
 def test_it_can_be_written_to_a_file(foldline, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -67,7 +68,7 @@ def test_only_special_lines_are_changed():
 def test_tidying_takes_empty_lines_and_nothing_else(text):
     tidied = tidy(text)
     assert tidy(tidied) == tidied
-    full = [line for line in text.replace("\r\n", "\n").strip().split("\n") if line.strip()]
+    full = [line for line in re.sub(r"\r+\n", "\n", text).strip().split("\n") if line.strip()]
     assert [line for line in tidied.split("\n") if line.strip()] == full
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,9 +14,9 @@ from foldline.core.summary import Summary, parse, render
 from foldline.errors import MalformedInput
 
 ODD = [
-    "## Goal", "### File: x", "- **Change**: y", "change: z", "  \\change:", "\\- **Impact**:", "Error:", "### Error: Current State",
-    "**Current State**", "```", "```py", "~~~", "- ```", "\\```", "- None", "(none)", "- x", "1. y", "12) z", "**", "*", "_", ":",
-    "::", "\n", "\n\n", "\r\n", " ", "## Next Steps: foo", "\\", "[x]", "[ ] a",
+    "## Goal", "### File: x", "- **Change**: y", "change: z", "  \\change:", "\\- **Impact**:", "Error:",
+    "### Error: Current State", "**Current State**", "```", "```py", "~~~", "- ```", "\\```", "- None", "(none)", "- x",
+    "1. y", "12) z", "**", "*", "_", ":", "::", "\n", "\n\n", "\r\n", " ", "## Next Steps: foo", "\\", "[x]", "[ ] a",
 ]  # fmt: skip
 fragments = st.one_of(st.text(max_size=8), st.sampled_from(ODD))
 values = st.tuples(st.lists(fragments, max_size=5), st.sampled_from(["\n", "", " "])).map(
@@ -27,13 +29,14 @@ reports = st.builds(Report, values, lists, changes, errors, lists, lists, values
 
 
 @given(reports)
-@settings(deadline=None)
+@settings(deadline=None, max_examples=60)
 def test_parsing_what_was_rendered_gives_the_same_report(report):
     assert Report.of(report.summary()) == report
     assert Report.of(parse(render(report.summary()), REPORT)) == report
 
 
 @given(reports)
+@settings(deadline=None, max_examples=30)
 def test_a_report_can_be_saved_and_loaded(report):
     assert Report.from_json(report.to_json()) == report
 
@@ -153,7 +156,8 @@ def test_small_deviations_in_the_form_of_errors_and_lists():
 
 
 def test_a_reply_in_json():
-    reply = '{"user_intent": "x", "code_changes": [{"file": "a.py", "change": "y\\nz", "impact": "w"}], "next_steps": ["1", "2"]}'
+    changes = [{"file": "a.py", "change": "y\nz", "impact": "w"}]
+    reply = json.dumps({"user_intent": "x", "code_changes": changes, "next_steps": ["1", "2"]})
     report = Report.of(parse(reply, REPORT))
     assert report.changes == (CodeChange("a.py", "y\nz", "", "w"),)
     assert report.next_steps == ("1", "2")

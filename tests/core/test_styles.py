@@ -38,6 +38,12 @@ def test_keys_are_unique_and_the_immediate_task_comes_last(style):
     assert all(heading.under in ("", *keys) for heading in style.headings)
 
 
+def test_titles_of_several_words_are_known_by_their_words():
+    words = {heading.key: set(found) for found, heading in STYLES["checkpoint"].words}
+    assert words["constraints"] == {"constraints", "preferences"}
+    assert "goal" not in words
+
+
 def test_an_unknown_section_is_an_error_that_names_it():
     with pytest.raises(KeyError, match="brief has no section 'weather'"):
         STYLES["brief"].heading("weather")

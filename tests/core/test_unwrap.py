@@ -33,6 +33,7 @@ WRAPPINGS = [
     "<think>one</think>\n\n{}",
     "<analysis>\nnever closed\n<summary>\n{}\n</summary>",
     "<analysis>\nnever closed\n\n{}",
+    "<analysis>\nnever closed\n## Goal\na draft\n<summary>\n{}\n</summary>",
     "<analysis>\n## Goal\na draft\n</analysis>\n\n<summary>\n{}\n</summary>",
     "<analysis>\n<summary>\n## Goal\na draft\n</summary>\n</analysis>\n\n<summary>\n{}\n</summary>",
     "<analysis>the tag </analysis> is closed like that\n</analysis>\n<summary>\n{}\n</summary>",

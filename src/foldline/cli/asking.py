@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,11 +25,14 @@ if TYPE_CHECKING:
     from foldline.core.effects import Effect
     from foldline.core.options import Options, Voice
     from foldline.core.receipt import Attempt
+    from foldline.model import Message, Notice
 
 T = TypeVar("T")
 STYLES = ("checkpoint", "full", "report", "brief")
 WRITTEN = "written"
 """How an attempt ends that brought a summary."""
+TELLING = 30
+"""Characters of a line that is found again by more than chance."""
 _OWN_WINDOW = "ollama:"
 """Models whose window is as large as their server was started with, whatever the model could do."""
 
@@ -128,6 +131,16 @@ async def _waited(steps: Generator[Effect, Any, T], world: Any) -> T:
     found = await arun(steps, world)
     await asyncio.sleep(0)  # an interrupt that came while nothing was waited for is heard here
     return found
+
+
+def lost(messages: Sequence[Message], text: str) -> tuple[Notice, ...]:
+    """A notice for each earlier summary among these messages of which no line came into the new text."""
+    from foldline.model import Notice, Origin
+
+    found = "an earlier summary of {:,} characters in it was not carried over; name a --model, or fold the original"
+    old = (message.text for message in messages if message.origin is Origin.SUMMARY)
+    gone = (said for said in old if not any(line in text for line in said.splitlines() if len(line) >= TELLING))
+    return tuple(Notice("summary-lost", found.format(len(said))) for said in gone)
 
 
 def tell_attempts(attempts: tuple[Attempt, ...]) -> None:

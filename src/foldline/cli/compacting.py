@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from foldline.cli.asking import Wish, asking, fold, options_of, tell_attempts
+from foldline.cli.asking import Wish, asking, fold, lost, options_of, tell_attempts
 from foldline.cli.change import output
 from foldline.cli.exits import CannotWrite
 from foldline.cli.files import Target, describe, put, target
@@ -22,7 +22,7 @@ from foldline.cli.screen import console, safe_text, say, working
 if TYPE_CHECKING:
     from foldline.core.checkpoint import Checkpoint
     from foldline.core.engine import View
-    from foldline.model import Conversation, Message
+    from foldline.model import Conversation, Message, Notice
     from foldline.models import Budget
 
 KINDS = ("manual", "regular", "mid-loop", "emergency", "post-tool")
@@ -155,6 +155,13 @@ class Shown:
     budget: Budget
     where: Target | None
 
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What is to be said besides the receipt."""
+        found = self.view.checkpoint
+        gone = lost(self.before.messages[found.start : found.stop], found.text) if found else ()
+        return (*self.budget.notices, *gone)
+
     def to_json(self) -> dict[str, Any]:
         """The documented shape."""
         receipt = self.view.receipt
@@ -171,7 +178,7 @@ class Shown:
             "tokens_freed": receipt.tokens_before - receipt.tokens_after,
             "receipt": receipt.to_dict(),
             "checkpoint": _checkpoint(self.view.checkpoint),
-            "notices": notices_json((*self.budget.notices, *receipt.notices)),
+            "notices": notices_json((*self.notices, *receipt.notices)),
         }
 
 
@@ -198,7 +205,7 @@ def _answer(shown: Shown) -> None:
     if shown.given.json:
         print_json(shown.to_json(), to_stderr=beside)
         return
-    tell(shown.budget.notices)
+    tell(shown.notices)
     tell_attempts(shown.view.receipt.attempts)
     _draw(shown, sys.stderr if beside else sys.stdout)
     if shown.where is not None and not shown.where.is_stream:

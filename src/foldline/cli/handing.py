@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from foldline.cli.asking import Wish, asking, fold, options_of, tell_attempts
+from foldline.cli.asking import Wish, asking, fold, lost, options_of, tell_attempts
 from foldline.cli.files import describe, put, target
 from foldline.cli.options import Given, load, meter, notices_json, print_json, reading, tell
 from foldline.cli.screen import safe_text, say, working
@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from foldline.core.checkpoint import Composed
     from foldline.core.effects import Effect
     from foldline.core.options import Options
-    from foldline.core.receipt import Attempt
-    from foldline.core.summarise import Written
-    from foldline.model import Conversation
+    from foldline.core.summarise import Span, Written
+    from foldline.model import Conversation, Notice
 
 TOKENS = 6_000
 """What a new session can take at its beginning without minding."""
@@ -34,6 +33,9 @@ QUOTED = 600
 """Characters of the user's latest message that a checkpoint quotes in any case; a longer one follows it whole, …"""
 LATEST_SHARE = 0.5
 """… unless it would take more than this share of the text."""
+EXTRACT_SHARE, WRITTEN_SHARE = 0.3, 0.6
+"""Shares of the rest for the summary: an extracted one leaves more to the user's words, tasks and files; one that a
+model writes holds those as well, and must not end at its limit."""
 SHARES = (0.96, 0.7, 0.4)
 """Shares of the room that are aimed at, until it fits: joined texts have a few tokens more than their parts, and the
 shorter a text, the more of it cannot be left out."""
@@ -81,7 +83,7 @@ def command(given: Given, wish: Wish, to: int, output: str | None, force: bool) 
     if given.json:
         print_json(_json(given, conversation, made, None if where.is_stream else where.path))
         return
-    tell(conversation.notices)
+    tell(_notices(conversation, made))
     tell_attempts(made.written.attempts)
     if not where.is_stream:
         say(f"{len(conversation):,} messages in {made.tokens:,} tokens, written to {describe(where)}")
@@ -97,11 +99,15 @@ def handoff(given: Given, conversation: Conversation, wish: Wish, callers: Any, 
     def size(text: str) -> int:
         return round(counts.text(text) * counts.ratio)
 
+    def whole(text: str) -> str:
+        return safe_text("\n\n".join(filter(None, (text, latest)))) + "\n"
+
     latest = _latest(conversation, int(to * LATEST_SHARE), size)
     options = options_of(wish, callers, Budget(to), manner=Manner("manual", silent=False), force=True)
-    steps = _steps(conversation, options, to - size(latest), size)
+    room = to - size(latest)
+    steps = _steps(conversation, options, room, size, lambda text: size(whole(text)) <= to)
     written, composed = fold(steps, callers)
-    text = safe_text("\n\n".join(filter(None, (composed.text, latest)))) + "\n"
+    text = whole(composed.text)
     if size(text) > to:
         raise CannotFit(
             f"the shortest continuation has {size(text):,} tokens, and {to:,} are allowed; give --to more",
@@ -112,34 +118,44 @@ def handoff(given: Given, conversation: Conversation, wish: Wish, callers: Any, 
 
 
 def _steps(
-    conversation: Conversation, options: Options, room: int, size: Callable[[str], int]
+    conversation: Conversation, options: Options, room: int, size: Callable[[str], int], fits: Callable[[str], bool]
 ) -> Generator[Effect, Any, tuple[Written, Composed]]:
-    """The summary and what stands around it, in so many tokens if that can be. A model is asked once."""
-    from foldline.core.checkpoint import Frame, compose, snapshot_of
+    """The summary and what stands around it, smaller each time until it fits. A model is asked once."""
     from foldline.core.cycles import pair
     from foldline.core.facts import facts_of
-    from foldline.core.ledger import ledger_of
     from foldline.core.resume import resume
-    from foldline.core.summarise import Span, summarise
+    from foldline.core.summarise import EXTRACTED, Span, summarise
 
-    messages = conversation.messages
-    pairing = pair(messages, conversation.grammar)
-    span = Span(messages, pairing, 0, facts_of(messages, pairing))
-    ledger = ledger_of(messages, pairing)
+    pairing = pair(conversation.messages, conversation.grammar)
+    span = Span(conversation.messages, pairing, 0, facts_of(conversation.messages, pairing))
     manner = resume(options.manner)
-    attempts: tuple[Attempt, ...] = ()
-    for share in SHARES:
-        aim = int(room * share)
-        snapshot = snapshot_of(messages, 0, int(aim * SNAPSHOT_SHARE), size)
-        left = max(aim - size(snapshot) - size(manner), 2)
-        written = yield from summarise(span, options, left // 2, size)
-        options = replace(options, cheap=None, fallback=None)
-        frame = Frame(len(messages), written.author, manner, kept_tail=False)
-        composed = compose(written.summary, span.facts, ledger, snapshot, frame, aim, size)
-        attempts = attempts or written.attempts
-        if size(composed.text) <= room:
+    share = WRITTEN_SHARE if options.voices else EXTRACT_SHARE
+    written = yield from summarise(span, options, _part(room * SHARES[0], manner, share, size), size)
+    composed = _composed(span, written, manner, int(room * SHARES[0]), size)
+    for aim in (int(room * smaller) for smaller in SHARES[1:]):
+        if fits(composed.text):
             break
-    return replace(written, attempts=attempts), composed
+        if written.author == EXTRACTED:
+            quiet = replace(options, cheap=None, fallback=None)
+            again = yield from summarise(span, quiet, _part(aim, manner, EXTRACT_SHARE, size), size)
+            written = replace(again, attempts=written.attempts)
+        composed = _composed(span, written, manner, aim, size)
+    return written, composed
+
+
+def _part(room: float, manner: str, share: float, size: Callable[[str], int]) -> int:
+    """Tokens for the summary: its share of what the snapshot and the last words leave."""
+    return max(int((room * (1 - SNAPSHOT_SHARE) - size(manner)) * share), 0)
+
+
+def _composed(span: Span, written: Written, manner: str, room: int, size: Callable[[str], int]) -> Composed:
+    from foldline.core.checkpoint import Frame, compose, snapshot_of
+    from foldline.core.ledger import ledger_of
+
+    snapshot = snapshot_of(span.messages, 0, int(room * SNAPSHOT_SHARE), size)
+    frame = Frame(len(span.messages), written.author, manner, kept_tail=False)
+    ledger = ledger_of(span.messages, span.pairing)
+    return compose(written.summary, span.facts, ledger, snapshot, frame, room, size)
 
 
 def _latest(conversation: Conversation, most: int, size: Callable[[str], int]) -> str:
@@ -163,5 +179,9 @@ def _json(given: Given, conversation: Conversation, made: Handoff, path: str | N
         "author": made.written.author,
         "attempts": [{"who": attempt.who, "outcome": attempt.outcome} for attempt in made.written.attempts],
         "left_out": dict(made.left_out),
-        "notices": notices_json(conversation.notices),
+        "notices": notices_json(_notices(conversation, made)),
     }
+
+
+def _notices(conversation: Conversation, made: Handoff) -> tuple[Notice, ...]:
+    return (*conversation.notices, *lost(conversation.messages, made.text))

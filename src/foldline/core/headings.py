@@ -2,7 +2,7 @@
 
     line, style ── opens ──> Opened (heading, what follows on the line) or None
 
-Marked headings (`## Goal`, `**Goal**`) are always looked for; bare labels (`Goal: …`) only where a text has no others,
+Headings by mark (`## Goal`, `**Goal**`) are always looked for; labels (`Goal: …`) only where a text has no `#` at all,
 for the same words also begin ordinary lines.
 """
 

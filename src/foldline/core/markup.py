@@ -74,7 +74,7 @@ def _pieces(line: str) -> tuple[str, str, str]:
 
 def tidy(text: str) -> str:
     """No more than one empty line in a row outside code, plain line ends, nothing at the ends."""
-    lines = text.replace("\r\n", "\n").strip().split("\n")
+    lines = re.sub(r"\r+\n", "\n", text).strip().split("\n")
     kept: list[str] = []
     for line, inside in zip(lines, fenced(lines), strict=True):
         if inside or line.strip() or (kept and kept[-1].strip()):

@@ -155,9 +155,9 @@ def _states(facts: Facts) -> Iterator[Piece]:
         text = f"- The assistant asked, and has no answer yet: “{_line(fact.text)}” [{fact.at + 1}]"
         yield Piece("waiting", text, _RANKS["waiting"], PRESSING, fact.at)
     for fact in facts.of("error"):
-        cure = f" — {fact.about}" if fact.about else " — not seen to be cured"
+        cure = f" — {_line(fact.about)}" if fact.about else " — not seen to be cured"
         rank = _RANKS["errors" if fact.about else "open errors"]
-        yield Piece("errors", f"- `{fact.text}`{cure} [{fact.at + 1}]", rank, fact.at, fact.at)
+        yield Piece("errors", f"- `{_line(fact.text)}`{cure} [{fact.at + 1}]", rank, fact.at, fact.at)
 
 
 def _files(ledger: Ledger) -> Iterator[Piece]:
@@ -178,11 +178,16 @@ def _files(ledger: Ledger) -> Iterator[Piece]:
 
 
 def _sections(kept: Sequence[Piece], left: dict[str, int]) -> Iterator[str]:
+    """Each section with what it has and how much it lacks; those that have nothing share one line."""
     for section in (*_TITLES, "modified-files", "moved-files", "deleted-files", "read-files"):
         lines = [piece.text for piece in sorted(kept, key=lambda piece: piece.order) if piece.section == section]
         missing = left.get(section, 0)
-        if lines or missing:
+        if lines:
             yield _framed(section, [*lines, _missing(missing)] if missing else lines)
+    absent = left.keys() - {piece.section for piece in kept}
+    if absent:
+        counts = ", ".join(f"{section} {left[section]:,}" for section in left if section in absent)
+        yield f"(Left out for want of room: {counts})"
 
 
 def _missing(count: int) -> str:

@@ -98,7 +98,7 @@ def _part(part: Part, message: Message, limits: Limits) -> tuple[str, str]:
             return f"call {_name(id_)}", f"{_name(name)}({_short(arguments, limits.arguments)})"
         case ToolResult():
             return f"{'error' if part.is_error else 'result'} {_name(part.call_id)}", _result(part, limits)
-        case Media() | Opaque():
+        case _:
             return speaker, _unseen(part)
 
 

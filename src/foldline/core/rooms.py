@@ -28,10 +28,13 @@ SAID_TWICE = 1.5
 """The user's words are shown in order, and the rules among them once more by themselves."""
 FRAME = 120
 """Tokens of a checkpoint's opening and headings."""
-SUMMARY_LEAST = 64
+NOTES_SHARE, SUMMARY_LEAST = 0.65, 4
+"""Share of a checkpoint that the program's own notes may claim before the summary gets its room, which is at least a
+quarter."""
+CHECKPOINT_EVER = 64
+"""Tokens of a checkpoint, however full the window is: with fewer there is none."""
 MARGIN = 0.96
 """Share of a limit that is aimed at: texts joined have a few tokens more than their parts."""
-ANY = 1 << 40
 
 
 class Rooms:
@@ -62,7 +65,7 @@ class Rooms:
         """Tokens for the checkpoint: its share of the target, and more where the user's words need it."""
         base = min(max(int(self.target * CHECKPOINT_SHARE * share), CHECKPOINT_LEAST), CHECKPOINT_MOST)
         words = min(int(self.words * SAID_TWICE), base // 2 + int(self.target * WORDS_SHARE * share))
-        return min(max(base, base // 2 + words), max(self.limit - self.head, SUMMARY_LEAST))
+        return min(max(base, base // 2 + words), max(self.limit - self.head, CHECKPOINT_EVER))
 
     def tail(self, share: float, pins: Iterable[int]) -> int:
         """Tokens for the messages that stay."""
@@ -71,10 +74,10 @@ class Rooms:
         fixed = round(sum(self.meter.message(messages[pin]) for pin in pinned) * self.meter.ratio)
         return max(self.target - self.head - fixed - self.checkpoint(share), 0)
 
-    def summary(self, room: int, fixed: int, facts: Facts) -> int:
-        """Tokens for the summary: half of what the frame, the snapshot and the user's rules leave of the checkpoint."""
-        rules = notes(Facts(facts.of("rule")), Ledger(), ANY, self.size).tokens
-        return max((room - fixed - FRAME - rules) // 2, SUMMARY_LEAST)
+    def summary(self, room: int, fixed: int, facts: Facts, ledger: Ledger) -> int:
+        """Tokens for the summary: what the frame, the snapshot and the program's own notes leave of the checkpoint."""
+        noted = notes(facts, ledger, int(room * NOTES_SHARE), self.size).tokens
+        return max(room - fixed - FRAME - noted, room // SUMMARY_LEAST)
 
     def user(self, checkpoint: str) -> int:
         """Characters of the newest user message when it is larger than the window by itself."""

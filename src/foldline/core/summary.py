@@ -28,6 +28,7 @@ SAYS_NOTHING = frozenset({"", "none", "(none)", "[none]", "n/a", "na", "nothing"
 """How models write an empty section."""
 _FORMS = {"checkpoint": ("checkpoint", "update", "analysis")}
 """The prompts whose lines a weak model repeats instead of filling them in; by default the style's own."""
+_TAG = re.compile(r"\s*</?\w+>\s*")
 _REFUSAL = re.compile(r"\W*(?:i(?:['’]m| am) (?:sorry|unable|not able)|i can(?:no|['’])t|as an ai|sorry\b)", re.I)
 
 
@@ -100,15 +101,17 @@ def _written(summary: Summary) -> Summary:
     """Only what the model wrote: without lines of the form it was given, and without empty lines in a row."""
     form = _form(summary.style)
     for section in summary.sections:
-        lines = [line for line in section.text.split("\n") if not line.strip() or bare(line).casefold() not in form]
-        summary = summary.with_section(section.key, tidy("\n".join(lines)))
+        lines = [line for line in section.text.split("\n") if bare(line).casefold() not in form]
+        own = any(line.strip() and not _TAG.fullmatch(line) for line in lines)
+        summary = summary.with_section(section.key, tidy("\n".join(lines)) if own else "")
     return summary
 
 
 @cache
 def _form(style: str) -> frozenset[str]:
-    names = _FORMS.get(style, (style, "analysis"))
-    return frozenset(bare(line).casefold() for name in names for line in prompt(name).text.split("\n")) - {""}
+    """The lines of the form, bare. Its tags are none: a summary may quote them."""
+    lines = [line for name in _FORMS.get(style, (style, "analysis")) for line in prompt(name).text.split("\n")]
+    return frozenset(bare(line).casefold() for line in lines if line and not line.startswith("<"))
 
 
 def parse(text: str, style: Style, version: str = "") -> Summary:
@@ -150,9 +153,9 @@ def _sections(text: str, style: Style) -> tuple[list[Section], bool]:
     if sections:
         return sections, False
     lines = text.split("\n")
-    outside = [line for line, inside in zip(lines, fenced(lines), strict=True) if not inside]
-    loose = not any(opens(line, style) for line in outside)
-    return list(_from_markdown(lines, style, loose)), loose
+    outside = (line for line, inside in zip(lines, fenced(lines), strict=True) if not inside)
+    marked = {line.lstrip().startswith("#") for line in outside if opens(line, style)}
+    return list(_from_markdown(lines, style, loose=True not in marked)), not marked
 
 
 def _from_markdown(lines: Sequence[str], style: Style, loose: bool) -> Iterator[Section]:

@@ -60,6 +60,8 @@ class _Text:
 def unwrap(text: str, style: Style) -> str:
     """The summary's own text."""
     text = _unfenced(text.strip(), style)
+    if "<" not in text:
+        return text
     text = _behind_analysis(_Text(text, style))
     text = _between_tags(_Text(text, style))
     return _unfenced(text.strip(), style)
@@ -72,26 +74,22 @@ def _behind_analysis(whole: _Text) -> str:
     turn = whole.first(_TURN)
     if turn:
         return text[turn.end() :]
-    end = _end_of_analysis(whole, starts.end())
+    end = _end_of_analysis(whole)
     opening = whole.first(_OPENS)
-    if opening and (end is None or whole.heading(end, opening.start()) is None):
+    if opening and (whole.heading(end or 0, opening.start()) is None or (end is None and whole.first(_CLOSES))):
         return text[opening.start() :]
     if end is None:
         end = whole.heading()
     return text[end:] if end is not None else ""
 
 
-def _end_of_analysis(whole: _Text, start: int) -> int | None:
+def _end_of_analysis(whole: _Text) -> int | None:
     """Behind the last of the analyses that follow one another at the start; None when the first is never closed."""
     done = None
     for closing in whole.matches(_ENDS):
-        if closing.start() < start:
-            continue
         done = closing.end()
-        again = _AGAIN.match(whole.text, done)
-        if not again:
+        if not _AGAIN.match(whole.text, done):
             return done
-        start = again.end()
     return done
 
 

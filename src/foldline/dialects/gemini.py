@@ -15,7 +15,14 @@ from foldline.dialects.gemini_parts import KINDS, read_part, write_part
 from foldline.dialects.shaped import OPAQUE, ShapedDialect, whole
 from foldline.model import Grammar, Head, Message, Origin, Part, Role, Text, Tool, ToolResult
 
-GRAMMAR = Grammar(step="message", results="joined", results_role="user", texts_beside_results=False, adjacent=True)
+GRAMMAR = Grammar(
+    step="message",
+    results="joined",
+    results_role="user",
+    texts_beside_results=False,
+    adjacent=True,
+    user_first=True,
+)
 """Vertex refuses a turn in which function responses and text stand together, newer models misread it; apart is safe."""
 _ROLES: Mapping[str, tuple[Role, Origin]] = {
     "user": ("user", Origin.USER),

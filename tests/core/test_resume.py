@@ -1,0 +1,121 @@
+"""How the agent goes on: five kinds, voiced or silent, with what it really has."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from foldline.core.prompts import prompt
+from foldline.core.resume import KINDS, Abilities, Manner, resume
+
+ALL = Abilities(search=True, plan=True, memory_files=("TOOLS.md", "USER.md"), standards=("CODE.md",))
+NONE = Abilities()
+every = list(product(KINDS, (True, False), (True, False), (True, False)))
+kinds = list(product(KINDS, (True, False)))
+
+TABLE = {
+    # kind: (search named, memory files named, snapshot named)
+    "regular": (True, True, True),
+    "mid-loop": (True, False, True),
+    "emergency": (True, False, False),
+    "post-tool": (True, False, False),
+    "manual": (False, False, False),
+}
+
+VOICE = {
+    # (kind, silent): what must be in it, what must not
+    ("regular", False): (
+        ["Read the notes and the snapshot", "immediate task at once", "open no other topic"],
+        ["remark"],
+    ),
+    ("regular", True): (
+        ["as though there had been no break", "Say nothing about the fold", "without remark", "one short line"],
+        [],
+    ),
+    ("mid-loop", False): (["Go over the notes and the snapshot", "No new topic", "no question"], ["short line"]),
+    ("mid-loop", True): (
+        ["do not mention the fold", "Do not start over", "do not ask", "do not turn to"],
+        ["short line"],
+    ),
+    ("emergency", False): (["one light remark", "do none of it again"], ["short line"]),
+    ("emergency", True): (
+        ["without a word about it", "stays finished", "Read again, quietly", "one short line"],
+        ["light remark"],
+    ),
+    ("post-tool", False): (["one light remark", "nothing done twice"], ["short line"]),
+    ("post-tool", True): (["do not mention the fold", "nothing done twice"], ["light remark", "short line"]),
+    ("manual", False): (["pass no remark", "The user knows"], ["light remark"]),
+    ("manual", True): (["quietly", "the user asked for the fold"], ["light remark"]),
+}
+
+
+@pytest.mark.parametrize(("kind", "silent"), kinds)
+def test_the_table_of_what_each_kind_names(kind, silent):
+    text = resume(Manner(kind, silent), ALL)
+    named = ("`session_search`" in text, "TOOLS.md, USER.md" in text, "snapshot" in text)
+    assert named == TABLE[kind]
+
+
+@pytest.mark.parametrize(("kind", "silent"), kinds)
+def test_the_table_of_voices(kind, silent):
+    text = resume(Manner(kind, silent), ALL)
+    wanted, unwanted = VOICE[kind, silent]
+    assert [phrase for phrase in wanted if phrase not in text] == []
+    assert [phrase for phrase in unwanted if phrase in text] == []
+    assert "immediate task" in text or kind == "emergency"
+
+
+@pytest.mark.parametrize(("kind", "silent", "approval", "questions"), every)
+def test_tools_are_named_only_when_they_are_there(kind, silent, approval, questions):
+    text = resume(Manner(kind, silent, approval, questions), NONE)
+    assert not any(name in text for name in ("session_search", "memory_read", "`plan`", "standards"))
+    assert resume(Manner(kind, silent, approval, questions)) == text
+
+
+@pytest.mark.parametrize(("kind", "silent"), kinds)
+def test_recovery_of_the_plan_and_the_standards_ends_every_kind(kind, silent):
+    text = resume(Manner(kind, silent), ALL)
+    assert text.endswith("read the project's coding standards (CODE.md) before you edit.")
+    assert prompt("resume-plan").text in text
+    assert 'call `plan` with the operation "start" and no arguments' in text
+    assert "standards" not in resume(Manner(kind, silent), Abilities(plan=True))
+
+
+@pytest.mark.parametrize(("kind", "silent", "approval", "questions"), every)
+def test_approval_is_strict_and_comes_before_going_on_without_questions(kind, silent, approval, questions):
+    text = resume(Manner(kind, silent, approval, questions), ALL)
+    strict, free = prompt("resume-approval").text, prompt("resume-no-questions").text
+    assert text.endswith(strict) is approval
+    assert text.endswith(free) is (not approval and not questions)
+    assert (strict in text, free in text) == (approval, not approval and not questions)
+
+
+def test_approval_says_to_wait_before_every_execution_and_to_batch_nothing():
+    text = prompt("resume-approval").text
+    assert "Before every single execution, wait" in text
+    assert "Do not send several calls at once" in text
+
+
+@pytest.mark.parametrize(
+    ("abilities", "numbers"),
+    [(ALL, 4), (Abilities(search=True), 3), (Abilities(memory_files=("A.md",)), 3), (NONE, 2)],
+)
+def test_the_steps_are_numbered_without_gaps(abilities, numbers):
+    text = resume(Manner("regular", silent=False), abilities)
+    steps = [line.split(".")[0] for line in text.split("\n") if line[:1].isdigit()]
+    assert steps == [str(number) for number in range(1, numbers + 1)]
+    assert text.index("1. Read the notes") < text.index(f"{numbers}. Take up the immediate task")
+
+
+@pytest.mark.parametrize(("kind", "silent", "approval", "questions"), every)
+@pytest.mark.parametrize("abilities", [ALL, NONE])
+def test_no_place_and_no_gap_is_left(kind, silent, approval, questions, abilities):
+    text = resume(Manner(kind, silent, approval, questions), abilities)
+    assert "$" not in text
+    assert "\n\n\n" not in text
+    assert text == text.strip()
+
+
+def test_all_ten_differ():
+    assert len({resume(Manner(kind, silent), ALL) for kind, silent in kinds}) == 10
