@@ -6,9 +6,9 @@ import importlib.util
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -171,9 +171,12 @@ def test_it_fits_on_a_screen_and_a_half(columns):
 
 @pytest.mark.speed
 def test_it_takes_less_than_two_seconds():
-    times = []
-    for _ in range(5):
-        start = time.perf_counter()
-        show(80)
-        times.append(time.perf_counter() - start)
-    assert min(times) < 2.0
+    assert min(seconds(80) for _ in range(3)) < 2.0
+
+
+def seconds(columns: int) -> float:
+    """What the demo takes of a processor, whoever else is using it."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    show(columns)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

@@ -7,7 +7,7 @@ Session(dialect)         writes a conversation, message by message, in any reque
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -95,6 +95,7 @@ class Session:
             raise TypeError(f"{dialect} is a transcript; give a request dialect")
         self.dialect, self.system, self.model = found, system, model
         self.messages: list[Message] = []
+        self._built: dict[int, tuple[Message, Mapping[str, Any]]] = {}
         self._calls = 0
 
     def user(self, text: str) -> Session:
@@ -122,7 +123,7 @@ class Session:
         return self
 
     def request(self) -> dict[str, Any]:
-        built = [dict(self.dialect.build(message)) for message in self.messages]
+        built = [self._written(message) for message in self.messages]
         system = {"anthropic": "system", "openai-responses": "instructions"}.get(self.dialect.name)
         head: dict[str, Any] = {"model": self.model} if self.model else {}
         if self.system and system:
@@ -135,6 +136,12 @@ class Session:
 
     def conversation(self) -> Conversation:
         return sources.read(self.request(), self.dialect.name)
+
+    def _written(self, message: Message) -> dict[str, Any]:
+        """The message as its dialect writes it; built once, however often the session is sent."""
+        if id(message) not in self._built:
+            self._built[id(message)] = message, self.dialect.build(message)
+        return dict(self._built[id(message)][1])
 
     def _say(self, message: Message) -> Session:
         self.messages.append(message)

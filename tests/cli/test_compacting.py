@@ -69,6 +69,15 @@ def test_it_shows_checkpoint_receipt_and_bars_and_writes_nothing(foldline, file)
     assert file.read_bytes() == before
 
 
+@pytest.mark.parametrize(("columns", "bars"), [(30, 0), (80, 2)])
+def test_where_there_is_no_room_for_bars_there_are_none(foldline, file, monkeypatch, columns, bars):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    text = foldline("compact", file, "--to", 20_000).out.decode()
+    shown = text[text.index("\nbefore") :]
+    assert len(re.findall("█+", shown)) == bars
+    assert shown.count("messages") == 2
+
+
 def test_the_json_has_the_documented_fields(foldline, file):
     told = json.loads(foldline("compact", file, "--to", 20_000, "--json").out)
     page = (EXAMPLES.parent / "docs" / "cli.md").read_text("utf-8")

@@ -153,3 +153,14 @@ def test_the_json_has_every_field_and_nothing_but_plain_values():
     assert list(shape) == list(Inspection.__slots__)
     assert shape["notices"] == ({"code": "bom", "text": "skipped", "line": 1, "offset": 0},)
     assert jsontext.decode(jsontext.encode(shape))["tokens"] == shape["tokens"]
+
+
+def test_turns_are_the_user_s_own_messages_by_number():
+    conversation = Anthropic().read(Source(anthropic(steps=2)), jsontext.decode(anthropic(steps=2)))
+    found = inspect(conversation, meter())
+    assert [(turn.number, turn.text) for turn in found.turns] == [
+        (1, "Please find the bug in the parser."),
+        (7, "Thanks, mend it."),
+    ]
+    assert found.turns[0].tokens_before == 0
+    assert found.turns[1].tokens_before == round(Scale(meter()).messages(conversation.messages[:6]))
