@@ -80,8 +80,11 @@ class Play:
         self.archive = MemoryArchive()
         model = FakeCaller([SUMMARY]) if seed % 2 else None
         self.maker = Compactor(BUDGET, model=model, archive=self.archive, meter=Meter(Estimator()), secret=b"s")
-        self.session = Session(dialect, system="Mark zero: be kind.", model="claude-x" if dialect == "anthropic" else "m")
+        model = "claude-x" if dialect == "anthropic" else "m"
+        self.session = Session(dialect, system="Mark zero: be kind.", model=model)
         self.marks, self.rules, self.waiting = [], [], list(self.rng.sample(ODD_RULES, 30))
+        self.slot = {"gemini": "contents", "openai-responses": "input"}.get(dialect, "messages")
+        self.shown, self.taken = [], 0
         self.last, self.folds, self.generation = "", 0, 0
 
     def mark(self):
@@ -115,11 +118,17 @@ class Play:
         if self.rng.random() < 0.25 or not self.session.messages:
             self.speak()
         self.work()
-        fitted = self.maker.fit(self.session.request())
+        fitted = self.maker.fit(self.request())
         self.judge(fitted)
-        if self.way == "fed back":
-            self.session.messages = [message for message in fitted.view.messages if message.role != "system"]
+        self.shown, self.taken = fitted.messages, len(self.session.request()[self.slot])
         return fitted
+
+    def request(self):
+        """The whole history again; or the last view, and what is new."""
+        whole = self.session.request()
+        if self.way == "whole":
+            return whole
+        return {**whole, self.slot: [*self.shown, *whole[self.slot][self.taken :]]}
 
     def judge(self, fitted):
         assert validators.check(fitted.messages, self.dialect) == []

@@ -259,7 +259,7 @@ class Compactor:
         self, request: Any, options: Options, pin: Iterable[int], dialect: str | None
     ) -> tuple[Conversation, Options]:
         with self._lock:
-            given = self._reader.read(request, dialect)
+            given = request if isinstance(request, Conversation) else self._reader.read(request, dialect)
         budget = recovery.learnt(options.budget, self._windows.get(given.head.model))
         return given, replace(options, budget=budget, pins=_places(pin, len(given)))
 

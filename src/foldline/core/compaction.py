@@ -19,7 +19,7 @@ from foldline.core.checkpoint import Checkpoint, Frame, Recipe, compose, snapsho
 from foldline.core.cuts import MIN_KEEP, choose, legal
 from foldline.core.cycles import Pairing, pair
 from foldline.core.effects import Asking, ViewPlan
-from foldline.core.facts import facts_of
+from foldline.core.facts import Facts, facts_of, now_of
 from foldline.core.fold import BrokenPromise, newest_user, prove, with_cycles
 from foldline.core.ground import Ground, front_again, within
 from foldline.core.ledger import Ledger, ledger_of
@@ -137,6 +137,8 @@ class Compaction:
             return None
         room = self.rooms.tail(step.share, self.options.pins)
         cut = choose(positions | {start}, self.rooms.sizes(start, room), keep=step.keep, tokens=room)
+        if cut <= start:  # the messages are not what fills the room: fold all but the last
+            cut = choose(positions | {start}, [0] * len(messages), keep=step.keep)
         return cut if cut > start else min(positions)
 
     def _pivot(self, pivot: int) -> int:
@@ -179,7 +181,15 @@ class Compaction:
         messages = ground.messages[start:stop]
         pairing = within(ground, self.pairing, start, stop)
         facts = facts_of(messages, pairing, first=first)
-        return Span(messages, pairing, first, past.facts.then(facts) if past else facts, past)
+        facts = past.facts.then(facts) if past else facts
+        return Span(messages, pairing, first, facts.then(self._now(stop, first + len(messages))), past)
+
+    def _now(self, stop: int, first: int) -> Facts:
+        """How things stand at the end of the history: a checkpoint that told of its span's end would be out of date."""
+        count = len(self.ground.messages)
+        return now_of(
+            facts_of(self.ground.messages[stop:], within(self.ground, self.pairing, stop, count), first=first)
+        )
 
     def _ledger(self, span: Span) -> Ledger:
         ledger = ledger_of(span.messages, span.pairing)
@@ -244,10 +254,11 @@ class Compaction:
         plan = ViewPlan(
             digests[-1], len(messages), cut, checkpoint.ref, in_row=self.decision.in_row, ready=self.options.ahead
         )
-        if self.options.direction == "from":
-            return replace(plan, start=len(messages), pins=tuple(range(cut))), ()
-        pins = self._pins(cut)
         newest = newest_user(messages)
+        if self.options.direction == "from":
+            carried = newest if newest is not None and newest >= cut else None
+            return replace(plan, start=len(messages), pins=tuple(range(cut)), carried=carried), ()
+        pins = self._pins(cut)
         plan = replace(plan, pins=pins)
         if newest is None or newest >= cut or newest in pins:
             return plan, ()

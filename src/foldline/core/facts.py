@@ -18,10 +18,12 @@ from foldline.core.cycles import Pairing
 from foldline.core.errors_seen import troubles
 from foldline.core.plans import latest_tasks
 from foldline.core.sentences import asks, bears_rule, consents, sentences, turns
-from foldline.core.usertext import own_words
+from foldline.core.usertext import own_words, retells
 from foldline.model import Message, Origin
 
-Kind: TypeAlias = Literal["user", "rule", "decision", "done", "open", "error", "approval", "immediate", "doing"]
+Kind: TypeAlias = Literal[
+    "user", "rule", "decision", "done", "open", "error", "approval", "immediate", "doing", "earlier"
+]
 _TASKS: frozenset[Kind] = frozenset({"done", "open"})
 _SINCE: frozenset[Kind] = frozenset({"approval", "doing"})
 """What the assistant said since the user spoke: past once either speaks again."""
@@ -61,9 +63,15 @@ class Facts:
     def then(self, later: Facts) -> Facts:
         """These facts, and those of what came after: states are replaced, words and errors add up."""
         kinds = {fact.kind for fact in later.facts}
-        past = kinds & {"immediate"} | (_SINCE if kinds & {"immediate", *_SINCE} else frozenset())
+        past = kinds & {"immediate", "earlier"} | (_SINCE if kinds & {"immediate", *_SINCE} else frozenset())
         renewed = {fact.key for fact in later.facts if fact.kind in _TASKS}  # "" stands for a list sent as a whole
-        kept = [fact for fact in self.facts if not (fact.key in renewed if fact.kind in _TASKS else fact.kind in past)]
+        seen = {(fact.source, fact.text) for fact in later.facts if fact.kind == "error"}  # perhaps cured by now
+        kept = [
+            fact
+            for fact in self.facts
+            if not (fact.key in renewed if fact.kind in _TASKS else fact.kind in past)
+            and not (fact.kind == "error" and (fact.source, fact.text) in seen)
+        ]
         named = {fact.key: fact for fact in self.facts if fact.key}
         return Facts(_in_order((*kept, *(_worded(fact, named.get(fact.key)) for fact in later.facts))))
 
@@ -96,6 +104,7 @@ def facts_of(messages: Sequence[Message], pairing: Pairing, *, first: int = 0) -
         *_tasks(messages, pairing, first),
         *_troubles(messages, pairing, first),
         *_now(messages, first),
+        *_earlier(messages, first),
     )
     return Facts(_in_order(found))
 
@@ -151,6 +160,19 @@ def _now(messages: Sequence[Message], first: int) -> Iterator[Fact]:
         source, text = messages[said].identity, messages[said].text.strip()
         question = asks(text)
         yield Fact("approval" if question else "doing", question or text, source, first + said)
+
+
+def _earlier(messages: Sequence[Message], first: int) -> Iterator[Fact]:
+    """The newest summary that somebody else wrote into the conversation: all that is left of what it stands for."""
+    for index in range(len(messages) - 1, -1, -1):
+        if retells(messages[index]):
+            yield Fact("earlier", messages[index].text, messages[index].identity, first + index)
+            return
+
+
+def now_of(facts: Facts) -> Facts:
+    """Of these facts the ones that tell how things stand: tasks, errors, what is asked and awaited."""
+    return Facts(facts.of("done", "open", "error", "approval", "immediate", "doing"))
 
 
 def _speaks(message: Message) -> bool:

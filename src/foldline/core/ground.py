@@ -133,9 +133,9 @@ def _fed_back(ground: Ground, at: int, checkpoint: Checkpoint) -> Ground:
     A user message carried behind the checkpoint is one that the checkpoint covers.
     """
     suffix = checkpoint.recipe.direction == "from"
-    latest = checkpoint.facts.first("immediate")
+    said = checkpoint.facts.of("user")
     behind = ground.messages[at + 1 : at + 2]
-    covered = bool(not suffix and latest and behind and own_words(behind[0]) == latest.text)
+    covered = bool(not suffix and said and behind and own_words(behind[0]) == said[-1].text)
     start = at + 1 + covered
     return replace(
         ground,

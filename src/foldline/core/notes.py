@@ -29,6 +29,7 @@ SNAPSHOT_LENGTH = 400
 
 _TITLES = {
     "rules": "Rules and preferences, in the user's words",
+    "earlier": "From an earlier summary, as it stood",
     "decisions": "What the user decided",
     "said": "What the user said, in order",
     "tasks": "Tasks",
@@ -43,6 +44,7 @@ _RANKS = {
     "decisions": 1,
     "files": 2,  # short, and what the next step will touch
     "open errors": 2,
+    "earlier": 3,  # all that is left of what it stands for
     "said": 3,
     "errors": 4,  # cured ones
     "commands": 5,
@@ -111,6 +113,9 @@ def _said(facts: Facts) -> Iterator[Piece]:
     for fact in facts.of("decision"):
         about = f" (asked: “{head(_line(fact.about), 200)}”)" if fact.about else ""
         yield Piece("decisions", f"- {_quoted(fact)}{about}", _RANKS["decisions"], fact.at, fact.at)
+    for fact in facts.of("earlier"):
+        for order, line in enumerate(filter(str.strip, head(fact.text, LONGEST_WORDS).split("\n"))):
+            yield Piece("earlier", f"> {line}", _RANKS["earlier"], 2 * PRESSING - order, order)
     ruling = {fact.at for fact in facts.of("rule")}
     messages = facts.of("user")
     for fact in messages:

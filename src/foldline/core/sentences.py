@@ -15,11 +15,11 @@ from foldline.core.markup import ITEM, fenced
 
 _BREAK = re.compile(r"(?<=[.!?…])\s+|(?<=[.!?…][\"')\]])\s+|(?<=[。！？])")
 _RULE = re.compile(
-    r"\b(?:never|always|(?<!\bi )(?<!\bwe )(?<!\bthey )(?:don'?t|do not)|must(?:n'?t)?|should(?:n'?t)?|"
-    r"shall|only|avoid|without|except|unless|prefer|"
+    r"\b(?:never|always|(?<!\bi )(?<!\bwe )(?<!\bthey )(?:don'?t|do not)|(?:don'?t|do not) want|"
+    r"must(?:n'?t)?|should(?:n'?t)?|shall|only|avoid|without|except|unless|prefer|"
     r"make sure|ensure|remember|keep|leave|stick to|stay away|hands off|off[- ]limits|no (?:more|need|new|longer)|"
-    r"not allowed|forbidden|required?|requirement|rule|constraint|convention|policy|whatever (?:happens|you do)|"
-    r"from now on|going forward|at all times|under no circumstances|important|instead of|rather than|use .{1,40} not|"
+    r"not allowed|forbidden|required?|requirements?|rules?|constraints?|conventions?|polic(?:y|ies)|"
+    r"whatever (?:happens|you do)|from now on|going forward|at all times|under no circumstances|important|instead of|rather than|use .{1,40} not|"
     r"nie(?:mals)?|immer|nicht|kein[ea]?[nmrs]?|darf|dürfen|muss|müssen|nur|bitte|sollst?|"
     r"jamais|toujours|ne .{1,30} pas|uniquement|il faut|nunca|siempre|sólo|solo|debes?|mai|sempre|não|apenas)\b"
     r"|不要|不能|不得|必须|必須|禁止|一定|总是|始终|只能|務必|しない|しては|必ず|ください|常に"

@@ -16,7 +16,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 
-from foldline.core.usertext import own_words
+from foldline.core.usertext import spoken
 from foldline.model import Message, Text, ToolCall
 
 _SIZE = 16
@@ -56,7 +56,7 @@ class Chain:
 
     def _take(self, message: Message) -> None:
         if message.role == "user":
-            self._say(_USER, own_words(message))
+            self._say(_USER, spoken(message))
         for part in message.parts:
             if type(part) is Text and message.role == "assistant":
                 self._say(_ASSISTANT, part.text)

@@ -1,6 +1,7 @@
 """The user's own words in a message that travels under the user's name.
 
     Message ── own_words ──> what the user said, or ""
+            ── spoken ─────> the same, and summaries of what was said
 
 Clients put reminders, command output, project files and notes of their own into user messages. Those are the program's
 words: they change between requests, and no rule or consent may be read from them. Tool results are not looked at.
@@ -35,9 +36,30 @@ _NOTES = re.compile(
 )
 
 
+_SUMMARIES = (
+    "# Notes on the conversation so far",  # our own
+    "This session is being continued from a previous conversation",  # Claude Code's
+)
+"""How summaries begin that travel as user messages. Whoever writes so himself only loses trust, and never gains it."""
+
+
+def retells(message: Message) -> bool:
+    """A summary of earlier messages, by its origin or by its beginning."""
+    if message.role != "user":
+        return False
+    return message.origin is Origin.SUMMARY or (
+        message.origin is Origin.USER and message.text.lstrip().startswith(_SUMMARIES)
+    )
+
+
 def own_words(message: Message) -> str:
     """What the user said, without what a client put beside it; "" for messages that are not the user's."""
-    if message.role != "user" or message.origin is not Origin.USER:
+    return "" if retells(message) else spoken(message)
+
+
+def spoken(message: Message) -> str:
+    """What stands in a message under the user's name, without what a client put beside it."""
+    if message.role != "user" or message.origin not in (Origin.USER, Origin.SUMMARY):
         return ""
     return "\n".join(filter(None, (strip(part.text) for part in message.parts if type(part) is Text)))
 
