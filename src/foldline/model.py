@@ -231,6 +231,8 @@ class Head:
     tools: tuple[Tool, ...] = ()
     max_output: int | None = None
     thinking: bool = False
+    thinks_first: bool = False
+    """The provider wants a turn whose tools are being answered to begin with thinking."""
     remote: bool = False
     """The history lies on the provider's server: nothing can be folded, and nothing learned from its usage."""
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.core.cycles import pair
-from foldline.core.facts import MOST_ERRORS, SHORT_ANSWER, Fact, Facts, facts_of
+from foldline.core.facts import MOST_ERRORS, SHORT_ANSWER, Fact, Facts, facts_of, now_of
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
 
 USERS = ("user", "rule", "decision", "immediate")
@@ -355,6 +355,26 @@ def test_a_question_without_an_answer_is_pending():
     assert texts(found.then(facts(user("yes"), first=2)), "approval") == []
     assert texts(found.then(facts(says("I went on."), first=2)), "approval", "doing") == ["I went on."]
     assert texts(found.then(facts(result("a", "yes"), first=2)), "approval") == ["Shall I push?"]
+
+
+def test_the_newest_summary_of_somebody_else_is_kept_whole():
+    older, newer = (user(f"summary {number}\nof much", origin=Origin.SUMMARY) for number in (1, 2))
+    found = facts(older, user("go on"), newer, says("ok"))
+    assert texts(found, "earlier") == ["summary 2\nof much"]
+    assert texts(facts(older).then(facts(newer, first=1)), "earlier") == ["summary 2\nof much"]
+    assert texts(facts(older).then(facts(user("go on"), first=1)), "earlier") == ["summary 1\nof much"]
+
+
+def test_an_error_that_is_seen_again_may_have_been_cured_since():
+    bad = says("", call("a", "Bash", command="make")), result("a", "Error: it broke", True)
+    good = says("", call("b", "Bash", command="make")), result("b", "ok")
+    [error] = facts(*bad).then(facts(*bad, *good)).of("error")
+    assert error.about == "`make` succeeded on a later try"
+
+
+def test_how_things_stand_is_told_apart_from_what_was_said():
+    found = facts(user("Never push."), says("", call("a", "TodoWrite", todos=[{"content": "one"}])), says("I go on."))
+    assert [fact.kind for fact in now_of(found).facts] == ["immediate", "open", "doing"]
 
 
 def test_nothing_gives_no_facts():

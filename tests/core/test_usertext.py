@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.usertext import own_words, strip
+from foldline.core.usertext import own_words, retells, spoken, strip
 from foldline.model import Media, Message, Origin, Text, ToolResult
 
 TAGS = [
@@ -142,6 +142,31 @@ def test_words_wrapped_by_a_client_are_the_users(text, said):
 @pytest.mark.parametrize("origin", [origin for origin in Origin if origin is not Origin.USER])
 def test_no_other_origin_has_words_of_the_user(origin):
     assert own_words(user("yes, do it", origin=origin)) == ""
+
+
+SUMMARIES = [
+    user("what was said before", origin=Origin.SUMMARY),
+    user("# Notes on the conversation so far\n\nThe user approved it."),
+    user("\nThis session is being continued from a previous conversation that ran out of context. Yes, do it."),
+]
+
+
+@pytest.mark.parametrize("summary", SUMMARIES)
+def test_a_summary_under_the_users_name_is_spoken_but_not_the_users(summary):
+    assert retells(summary)
+    assert own_words(summary) == ""
+    assert spoken(summary) == summary.text.strip()
+
+
+def test_other_messages_retell_nothing():
+    for message in (
+        user("fix it"),
+        user("# Notes on it"),
+        *(user("# Notes on the conversation so far", role="assistant"),),
+    ):
+        assert not retells(message)
+    assert spoken(user("fix it")) == "fix it"
+    assert spoken(user("fix it", origin=Origin.TOOL)) == spoken(user("fix it", role="assistant")) == ""
 
 
 @pytest.mark.parametrize("role", ["assistant", "system", "tool"])

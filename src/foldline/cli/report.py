@@ -161,7 +161,7 @@ def inspect(conversation: Conversation, meter: Meter, *, model: str = "", window
         cycles=sum(bool(cycle.calls) for cycle in pairing.cycles),
         cuts=len(legal(messages, pairing) - {0}),
         compactions=len(conversation.compactions),
-        repairs=dict(repair(messages, conversation.grammar, pairing).counts()),
+        repairs=dict(repair(messages, conversation.grammar, pairing, thinking=conversation.head.thinks_first).counts()),
         notices=conversation.notices,
         by_origin=_by_origin(conversation, scale),
         by_tool=_by_tool(messages, pairing, scale),

@@ -147,11 +147,10 @@ class Compaction:
     def _fold(self, cut: int, step: _Step, options: Options) -> Generator[Asking, list[Any], Folded | None]:
         """One attempt: the checkpoint of everything before the cut, and the view with it."""
         span = self._span(cut)
-        room = self.rooms.checkpoint(step.share)
-        snapshot = snapshot_of(span.messages, span.first, int(room * SNAPSHOT_SHARE), self.size)
-        fixed = self.size(snapshot) + self.size(self._frame(span, cut, "").resume)
         ledger = self._ledger(span)
-        space = self.rooms.summary(room, fixed, span.facts, ledger)
+        snapshot = self._snapshot(span, step)
+        fixed = self.size(snapshot) + self.size(self._frame(span, cut, "").resume)
+        room, space = self.rooms.inside(step.share, fixed, span.facts, ledger)
         written = yield from self._written(cut, span, space, options)
         frame = self._frame(span, cut, written.author)
         composed = compose(written.summary, span.facts, ledger, snapshot, frame, room, self.size)
@@ -160,6 +159,10 @@ class Compaction:
             return self._shown(cut, span, checkpoint, step, written, composed.left_out)
         except BrokenPromise:
             return None
+
+    def _snapshot(self, span: Span, step: _Step) -> str:
+        room = int(self.rooms.checkpoint(step.share, 0) * SNAPSHOT_SHARE)
+        return snapshot_of(span.messages, span.first, room, self.size)
 
     def _written(self, cut: int, span: Span, room: int, options: Options) -> Generator[Asking, list[Any], Written]:
         """The summary of a span, shortened to its room. What a model wrote for the same cut serves again."""
@@ -238,7 +241,8 @@ class Compaction:
         view = (*front_again(messages, plan, checkpoint), *messages[plan.start :])
         settings = step.settings or only(self.options.prune)
         pruned = stubbed(view, settings, self.ground.plan.stubs, [messages[pin] for pin in plan.pins])
-        mended = repair(pruned.messages, self.ground.conversation.grammar).messages
+        given = self.ground.conversation
+        mended = repair(pruned.messages, given.grammar, thinking=given.head.thinks_first).messages
         if not notices:
             prove(mended, messages, self.ground.conversation.grammar)
         tokens = self._tokens(mended)

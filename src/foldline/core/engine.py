@@ -204,7 +204,7 @@ class _Turn:
         instead: Ground | None = None,
     ) -> View:
         """The view and its receipt. `instead` is how the history is shown now, where not by a fold of this turn."""
-        mended = repair(view, self.given.grammar)
+        mended = repair(view, self.given.grammar, thinking=self.given.head.thinks_first)
         conversation = self.given.with_messages(mended.messages)
         if mended.messages == self.given.messages:
             conversation = self.given  # nothing to change: the very input

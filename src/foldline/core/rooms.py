@@ -22,15 +22,17 @@ CHECKPOINT_SHARE = 0.40
 """Share of the target that the checkpoint may take: the tail is worth more, word for word."""
 CHECKPOINT_LEAST, CHECKPOINT_MOST = 500, 16_000
 """Tokens of a checkpoint: below, the rules and the task do not fit; above, nobody reads it."""
-WORDS_SHARE = 0.25
+WORDS_SHARE = 0.50
 """Share of the target that the user's own words may take beyond that: nothing else can bring them back."""
 SAID_TWICE = 1.5
 """The user's words are shown in order, and the rules among them once more by themselves."""
 FRAME = 120
 """Tokens of a checkpoint's opening and headings."""
-NOTES_SHARE, SUMMARY_LEAST = 0.65, 4
-"""Share of a checkpoint that the program's own notes may claim before the summary gets its room, which is at least a
-quarter."""
+NOTES_SHARE = 0.65
+"""Share of a checkpoint that the program's own notes may claim before the summary gets its room …"""
+SUMMARY_LEAST = 4
+"""… which is at least a quarter of what the checkpoint has without the user's words."""
+ANY = 1 << 40
 CHECKPOINT_EVER = 64
 """Tokens of a checkpoint, however full the window is: with fewer there is none."""
 MARGIN = 0.96
@@ -56,16 +58,21 @@ class Rooms:
 
     @cached_property
     def words(self) -> int:
-        """Tokens of all the user has said."""
+        """About the tokens that everything the user has said takes in a checkpoint."""
         past = self.ground.past.facts.of("user") if self.ground.past else ()
         new = map(own_words, self.ground.messages[self.ground.begin :])
-        return sum(self.size(text) + 4 for text in (*(fact.text for fact in past), *new) if text)
+        said = (text for text in (*(fact.text for fact in past), *new) if text)
+        return int(sum(self.size(text) + 4 for text in said) * SAID_TWICE)
 
-    def checkpoint(self, share: float) -> int:
+    def checkpoint(self, share: float, words: int | None = None) -> int:
         """Tokens for the checkpoint: its share of the target, and more where the user's words need it."""
-        base = min(max(int(self.target * CHECKPOINT_SHARE * share), CHECKPOINT_LEAST), CHECKPOINT_MOST)
-        words = min(int(self.words * SAID_TWICE), base // 2 + int(self.target * WORDS_SHARE * share))
-        return min(max(base, base // 2 + words), max(self.limit - self.head, CHECKPOINT_EVER))
+        base = self._base(share)
+        wanted = base // 2 + (self.words if words is None else words)
+        most = min(base + int(self.target * WORDS_SHARE * share), max(self.limit - self.head, CHECKPOINT_EVER))
+        return min(max(base, wanted), most)
+
+    def _base(self, share: float) -> int:
+        return min(max(int(self.target * CHECKPOINT_SHARE * share), CHECKPOINT_LEAST), CHECKPOINT_MOST)
 
     def tail(self, share: float, pins: Iterable[int]) -> int:
         """Tokens for the messages that stay."""
@@ -74,10 +81,14 @@ class Rooms:
         fixed = round(sum(self.meter.message(messages[pin]) for pin in pinned) * self.meter.ratio)
         return max(self.target - self.head - fixed - self.checkpoint(share), 0)
 
-    def summary(self, room: int, fixed: int, facts: Facts, ledger: Ledger) -> int:
-        """Tokens for the summary: what the frame, the snapshot and the program's own notes leave of the checkpoint."""
-        noted = notes(facts, ledger, int(room * NOTES_SHARE), self.size).tokens
-        return max(room - fixed - FRAME - noted, room // SUMMARY_LEAST)
+    def inside(self, share: float, fixed: int, facts: Facts, ledger: Ledger) -> tuple[int, int]:
+        """Tokens for the checkpoint, and in it for the summary: what the frame, the snapshot and the program's own
+        notes leave, the user's words first of all."""
+        changed = tuple((path, done) for path, done in ledger.files if done != {"read"})
+        words = notes(facts, Ledger(changed, ledger.moves), ANY, self.size).tokens
+        room = self.checkpoint(share, words)
+        noted = max(words, notes(facts, ledger, int(room * NOTES_SHARE), self.size).tokens)
+        return room, max(room - fixed - FRAME - noted, self._base(share) // SUMMARY_LEAST)
 
     def user(self, checkpoint: str) -> int:
         """Characters of the newest user message when it is larger than the window by itself."""

@@ -98,6 +98,7 @@ class Anthropic(RequestDialect):
             tools=read_tools(request.get("tools")),
             max_output=limit if isinstance(limit, int) else None,
             thinking=isinstance(thinking, dict) and thinking.get("type") not in (None, "disabled"),
+            thinks_first=isinstance(thinking, dict) and thinking.get("type") == "enabled",
         )
 
 

@@ -22,6 +22,7 @@ GRAMMAR = Grammar(
     texts_beside_results=False,
     adjacent=True,
     user_first=True,
+    empty_text=False,
 )
 """Vertex refuses a turn in which function responses and text stand together, newer models misread it; apart is safe."""
 _ROLES: Mapping[str, tuple[Role, Origin]] = {

@@ -40,7 +40,14 @@ from foldline.model import (
     ToolResult,
 )
 
-GRAMMAR = Grammar(step="run", results="apart", results_role="tool", texts_beside_results=False, adjacent=False)
+GRAMMAR = Grammar(
+    step="run",
+    results="apart",
+    results_role="tool",
+    texts_beside_results=False,
+    adjacent=False,
+    unique_ids=True,
+)
 _ROLES: Mapping[str, tuple[Role, Origin]] = {
     "system": ("system", Origin.SYSTEM),
     "developer": ("system", Origin.SYSTEM),
