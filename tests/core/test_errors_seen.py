@@ -78,6 +78,8 @@ def test_at_most_one_trouble_waits_for_each_deed(drawn):
         ("Exit code 1\nmake: *** No rule to make target", "make: *** No rule to make target"),
         ("Chunk ID: a1\nWall time: 1 s\nProcess exited with code 1\nOutput:\nsh: foo: not found", "sh: foo: not found"),
         ("building it all\nsrc/a.c:3: undefined reference\nmore that follows it", "src/a.c:3: undefined reference"),
+        ("first was missing\nsecond was missing\nthird of them", "second was missing"),
+        ("12345678\n123456789\n", "123456789"),
         ("first line of it\nsecond line of it", "first line of it"),
         ("error[E0308]: mismatched types\n --> src/main.rs", "error[E0308]: mismatched types"),
         ("thread 'main' panicked at src/main.rs", "thread 'main' panicked at src/main.rs"),
@@ -148,6 +150,13 @@ def test_where_there_are_too_many_the_uncured_and_the_newest_stay():
     assert kept[-1].text == f"Error: number {MOST + 3} failed"
     few = found(run("a", "Error: it is cured", True), run("a"), *many[: MOST - 1])
     assert [bool(trouble.cure) for trouble in few] == [True] + [False] * (MOST - 1)
+
+
+def test_of_cured_errors_the_newest_stay():
+    cured = [
+        step for n in range(MOST + 3) for step in (run(f"run {n}", f"Error: number {n} failed", True), run(f"run {n}"))
+    ]
+    assert [trouble.text for trouble in found(*cured)] == [f"Error: number {n} failed" for n in range(3, MOST + 3)]
 
 
 def test_an_error_seen_again_counts_as_new():

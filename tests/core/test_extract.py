@@ -129,7 +129,10 @@ def test_its_sections_are_those_of_a_checkpoint():
 def test_the_immediate_task_says_to_continue_and_with_what():
     """S4.5"""
     found = summary_of(
-        user("start"), says("ok"), user("fix the lexer"), says("I read it.", call("a", "Bash", command="make"))
+        user("start"),
+        says("ok"),
+        user("fix the lexer"),
+        says("I read it.", call("a", "Read", file_path="x"), call("b", "Bash", command="make")),
     )
     assert found.immediate_task == (
         "CONTINUE: “fix the lexer”\nThe assistant last said: “I read it.”\nThe last call was Bash: “make”"
@@ -160,6 +163,19 @@ def test_recent_and_used_names_come_first():
     context = summary_of(user("go"), *old, *used, room=120).get("context")
     assert "new_name_2" in context
     assert "unused_name_0" not in context
+
+
+def test_labels_are_paid_for():
+    said = [result("x", f"some_name_{number} of it") for number in range(60)]
+    assert estimate(summary_of(*said, room=300).get("context")) <= 300
+
+
+def test_what_the_agent_used_long_ago_still_counts_more_than_what_it_never_used():
+    used = [says("I need used_name_1 there"), says("and used_name_2 too")]
+    seen = result("x", "used_name_1 in the first file\nother_name_1 in the second one\nother_name_2 in the third one")
+    context = summary_of(*used, seen, room=60).get("context")
+    assert "used_name_1" in context
+    assert "other_name" not in context
 
 
 def test_the_same_thing_is_not_said_twice():

@@ -68,6 +68,11 @@ def test_boilerplate_is_no_finding(line):
     assert found(says(Text(line)), result(line)) == []
 
 
+def test_the_shortest_and_the_longest_line():
+    for length in (SHORTEST, LONGEST):
+        assert found(says(Text("a " + "x" * (length - 2)))) != []
+
+
 def test_everyone_is_labelled():
     messages = (
         says(Thinking("not this thought at all"), Text("I look at the parser."), call("Read", file_path="/src/a.py")),

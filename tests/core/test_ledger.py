@@ -97,6 +97,7 @@ def test_nothing_added_changes_nothing(one):
 def test_a_ledger_survives_being_saved(one):
     assert Ledger.from_dict(json.loads(json.dumps(one.to_dict()))) == one
     assert Ledger.from_dict({}) == Ledger()
+    assert all(done == sorted(done) for _, done in one.to_dict()["files"])  # the same bytes each time
 
 
 @given(histories)

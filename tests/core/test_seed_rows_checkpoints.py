@@ -234,9 +234,8 @@ def test_s2_5_the_report_is_read_into_fields():
 
 
 def test_s2_6_rendering_a_report_and_reading_it_are_inverse():
-    report = Report(
-        "i", ("a", "b"), (CodeChange("f", "c"),), (SolvedError("e", "l", "s", "p"),), state="s", immediate="go"
-    )
+    changes, errors = (CodeChange("f", "c"),), (SolvedError("e", "l", "s", "p"),)
+    report = Report("i\n## Next Steps\nquoted", ("a", "b"), changes, errors, state="s", immediate="go")
     text = render(report.summary())
     assert Report.of(parse(text, REPORT)) == report
     assert "Warnings" not in text
@@ -334,5 +333,5 @@ def test_the_whole_record_is_fenced_and_complete():
     messages = [Message("user", Origin.USER, (Text(f"planted-{number}"),)) for number in range(30)]
     pieces = chunks(messages, pair(messages, Grammar()), Limits(), 120, len)
     fenced = [fence(piece.text, b"secret") for piece in pieces]
-    assert all(any(f"planted-{number}\n" in text for text in fenced) for number in range(30))
+    assert all(any(f"[{number + 1} user] planted-{number}\n" in text for text in fenced) for number in range(30))
     assert len({text.split("\n")[0] for text in fenced}) == len(pieces) > 3

@@ -102,6 +102,7 @@ def test_other_beginnings_are_no_answers(text):
     [
         ("Done. Shall I push?", "Shall I push?"),
         ("Shall I push? I can wait.", "Shall I push?"),
+        ("Shall I push? Or wait?", "Or wait?"),
         ("**Shall I push?**", "**Shall I push?**"),
         ("我可以推送吗？", "我可以推送吗？"),
         ("Which one?\n\n1. SQLite\n2. Postgres\n3. neither", "Which one?"),

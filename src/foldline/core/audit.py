@@ -4,12 +4,14 @@
 
 Identifiers that occur nowhere in the source are inventions: their lines go, and a section that is mostly invention
 goes whole. The user's consent is never a model's to report: a line that claims it stands only where the user's own
-words carry it. What only a tool said never becomes a rule, a task or a next step. Nothing is added here, and every line
-that goes is named in a finding. How each is told is in identifiers.py, consent.py and echoes.py.
+words carry it. What only a tool said never becomes a rule, a task, a next step or the user's word. What passes itself
+off for the program's own part of a checkpoint goes. Nothing is added here, and every line that goes is named in a
+finding. How each is told is in identifiers.py, consent.py and echoes.py.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
@@ -18,19 +20,45 @@ from foldline.core.consent import carried, claims
 from foldline.core.echoes import Passages, comparable, repeats, stems
 from foldline.core.facts import Facts
 from foldline.core.identifiers import Source
+from foldline.core.markup import fenced
+from foldline.core.styles import plain
 from foldline.core.summary import Section, Summary
 from foldline.errors import Ungrounded
 
-Fault: TypeAlias = Literal["invented", "consent", "tool-instruction"]
+Fault: TypeAlias = Literal["invented", "consent", "tool-instruction", "forged"]
 
 BINDING = frozenset(
-    {"constraints", "next", "immediate", "pending", "commitments", "active", "request", "goal", "intent"}
+    {"constraints", "next", "immediate", "pending", "commitments", "active", "request", "goal", "intent", "messages"}
 )
-"""Sections that tell the next model what to do."""
+"""Sections that tell the next model what to do, or what the user said."""
+OWN_HEADINGS = frozenset(
+    {
+        "notes on the conversation so far",
+        "rules and preferences in the user's words",
+        "from an earlier summary as it stood",
+        "what the user decided",
+        "what the user said in order",
+        "waiting for the user",
+        "the latest messages before these notes",
+        "how to go on",
+    }
+)
+"""Headings under which the program itself speaks or quotes the user: no model writes there."""
 MOSTLY = 0.5
 """A section of which more lines than this share are inventions is refused whole."""
 
-__all__ = ["BINDING", "Audited", "Evidence", "Finding", "audit", "comparable"]
+_HEADING = re.compile(r" {0,3}(?:>\s*)?(?:(?P<marks>#{1,6})\s+(?P<title>\S.*)|\*\*(?P<bold>[^*]+)\*\*:?\s*$)")
+_TELLING = re.compile(r"rule|instruct|constraint|require|prefer|user|next|step|task|to-?do|action|must|always", re.I)
+"""In a heading of the model's own, what makes the lines below it something to obey."""
+_USERS = re.compile(
+    r"\[\d+ user\]|^\W*user(?:'s words)?\s*:|\buser(?:'s|’s)? (?:\w+ )?(?:said|says|told|asked|asks|wants?|"
+    r"wish(?:es|ed)?|decided|chose|insist(?:s|ed)|prefer(?:s|red)?|require[sd]?|request(?:s|ed)?|instruct(?:s|ed)|order(?:s|ed)|"
+    r"demand(?:s|ed)|expects?|needs|words?|rules?|instructions?|preferences?)\b",
+    re.I,
+)
+"""A line that puts words into the user's mouth."""
+
+__all__ = ["BINDING", "OWN_HEADINGS", "Audited", "Evidence", "Finding", "audit", "comparable"]
 
 
 class Finding(NamedTuple):
@@ -80,7 +108,7 @@ def audit(summary: Summary, evidence: Evidence) -> Audited:
 def _checked(section: Section, judge: _Judge) -> tuple[str, list[Finding]]:
     """What is left of a section, and a finding for every line that is not."""
     lines = section.text.split("\n")
-    wrong = dict(_with_what_hangs_on(lines, [judge.fault(line, section.key) for line in lines]))
+    wrong = dict(_with_what_hangs_on(lines, list(_faults(lines, section.key, judge))))
     if _mostly_invented(lines, wrong):
         gone = {number: wrong.get(number, "invented") for number, line in enumerate(lines) if line.strip()}
         return "", [Finding(fault, section.key, lines[at], "section refused") for at, fault in gone.items()]
@@ -88,23 +116,41 @@ def _checked(section: Section, judge: _Judge) -> tuple[str, list[Finding]]:
     return text, [Finding(fault, section.key, lines[at], "line removed") for at, fault in wrong.items()]
 
 
+def _faults(lines: Sequence[str], key: str, judge: _Judge) -> Iterator[Fault | None]:
+    """What is wrong with each line. A heading of the model's own can make what stands below it binding, or forged."""
+    usual = binding = key in BINDING or not key
+    forged = False
+    for line, code in zip(lines, fenced(lines), strict=True):
+        heading = None if code else _HEADING.match(line)
+        if heading:
+            title = heading["title"] or heading["bold"]
+            forged = plain(title) in OWN_HEADINGS
+            binding = usual or _opens_section(heading["marks"]) or _TELLING.search(title) is not None
+        yield "forged" if forged else judge.fault(line, binding)
+
+
+def _opens_section(marks: str | None) -> bool:
+    """A heading as high as those of the sections: it stands beside them, whatever it is about."""
+    return marks in ("#", "##")
+
+
 class _Judge:
     """The evidence, prepared for the lines of one summary."""
 
     def __init__(self, summary: Summary, evidence: Evidence) -> None:
-        binding = [section.text for section in summary.sections if section.key in BINDING]
-        wanted = frozenset(stems("\n".join(binding)))
+        wanted = frozenset(stems("\n".join(section.text for section in summary.sections)))
         self._facts = evidence.facts
         self._source = Source(evidence.everything)
         self._shown = Passages(evidence.from_tools, wanted)
         self._said = Passages(evidence.spoken, wanted)
 
-    def fault(self, line: str, key: str) -> Fault | None:
+    def fault(self, line: str, binding: bool) -> Fault | None:
         if self._source.lacks(line):
             return "invented"
         if claims(line) and not carried(line, self._facts):
             return "consent"
-        return "tool-instruction" if key in BINDING and repeats(line, self._shown, self._said) else None
+        binding = binding or _USERS.search(line) is not None
+        return "tool-instruction" if binding and repeats(line, self._shown, self._said) else None
 
 
 def _with_what_hangs_on(lines: Sequence[str], faults: Sequence[Fault | None]) -> Iterator[tuple[int, Fault]]:
@@ -115,7 +161,7 @@ def _with_what_hangs_on(lines: Sequence[str], faults: Sequence[Fault | None]) ->
         if line.strip() and depths[number] <= depths[holder]:
             cause = None
         if fault and not cause:
-            holder, cause = number, fault if fault != "tool-instruction" else None
+            holder, cause = number, fault if fault in ("invented", "consent") else None
         if line.strip() and (found := fault or cause):
             yield number, found
 

@@ -21,7 +21,7 @@ from foldline.core.cycles import Pairing, pair
 from foldline.core.effects import Asking, ViewPlan
 from foldline.core.facts import Facts, facts_of, now_of
 from foldline.core.fold import BrokenPromise, newest_user, prove, with_cycles
-from foldline.core.ground import Ground, front_again, within
+from foldline.core.ground import Ground, front_again, silent_before, within
 from foldline.core.ledger import Ledger, ledger_of
 from foldline.core.meter import Meter
 from foldline.core.options import Options
@@ -263,7 +263,7 @@ class Compaction:
             carried = newest if newest is not None and newest >= cut else None
             return replace(plan, start=len(messages), pins=tuple(range(cut)), carried=carried), ()
         pins = self._pins(cut)
-        plan = replace(plan, pins=pins)
+        plan = replace(plan, pins=pins, silent=silent_before(digests, cut))
         if newest is None or newest >= cut or newest in pins:
             return plan, ()
         plan = replace(plan, carried=newest)

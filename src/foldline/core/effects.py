@@ -32,6 +32,8 @@ class ViewPlan:
     count: int
     start: int = 0
     """The first message that is shown itself."""
+    silent: int = 0
+    """Messages right before it that the skeleton does not know: results, reminders, pictures."""
     checkpoint: str = ""
     """The reference of the checkpoint that stands before it."""
     carried: int | None = None

@@ -9,7 +9,6 @@ is new. Nothing is folded here.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -85,7 +84,7 @@ def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | Non
     """The view as its plan says; None where what the checkpoint covers is not all there."""
     messages = given.messages
     suffix = checkpoint.recipe.direction == "from"
-    start = plan.start if _holds(given, plan, checkpoint) else _found(given, checkpoint)
+    start = plan.start if suffix and plan.start <= len(messages) else _found(given, plan, checkpoint)
     if start is None:
         return None
     moved = start != plan.start
@@ -110,21 +109,27 @@ def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | Non
     )
 
 
-def _holds(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> bool:
-    """The messages still stand where the plan has them."""
-    at = plan.start
-    return at <= len(given.messages) and at > 0 and given.digests[at - 1] == checkpoint.skeleton
-
-
-def _found(given: Given, checkpoint: Checkpoint) -> int | None:
-    """Where the covered part ends in a list that is divided otherwise. What says nothing may then be shown again."""
-    if checkpoint.recipe.direction == "from" or checkpoint.skeleton not in given.digests:
+def _found(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> int | None:
+    """Where the covered part ends, also in a list that is divided otherwise than the plan knows it."""
+    if checkpoint.skeleton not in given.digests:
         return None
-    positions = sorted(legal(given.messages, pair(given.messages, given.conversation.grammar)))
-    first = given.digests.index(checkpoint.skeleton) + 1
-    at = bisect_left(positions, first)
-    start = positions[at] if at < len(positions) else None
-    return start if start and given.digests[start - 1] == checkpoint.skeleton else None
+    start = given.digests.index(checkpoint.skeleton) + 1 + plan.silent
+    if start > len(given.messages) or given.digests[start - 1] != checkpoint.skeleton:
+        return None
+    moved = start != plan.start
+    return (
+        None
+        if moved and start not in legal(given.messages, pair(given.messages, given.conversation.grammar))
+        else start
+    )
+
+
+def silent_before(digests: Sequence[str], start: int) -> int:
+    """How many messages right before a place leave the skeleton as it was."""
+    found = 0
+    while found < start - 1 and digests[start - 2 - found] == digests[start - 1]:
+        found += 1
+    return found
 
 
 def _fed_back(ground: Ground, at: int, checkpoint: Checkpoint) -> Ground:

@@ -7,17 +7,18 @@ A generator: it yields what to ask and is sent what was answered. It never fails
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from foldline.core.asking import Ask, Reply
-from foldline.core.audit import Evidence, Finding, audit, comparable
+from foldline.core.audit import BINDING, Evidence, Finding, audit, comparable
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.cycles import Pairing
 from foldline.core.effects import Asking
 from foldline.core.extract import VERSION, extract
 from foldline.core.facts import Facts
+from foldline.core.findings import carried
 from foldline.core.instructions import compact_instructions
 from foldline.core.options import Options, Voice
 from foldline.core.prompts import merge_request, prompt, repair_request, summary_request, version_of
@@ -169,7 +170,14 @@ class _Desk:
                 used = self.size(text)
             groups[-1].append(text)
         asks = [
-            merge_request(self.request, group, self._fenced("\n\n".join(group)), max_tokens=self.reply_tokens)
+            merge_request(
+                self.request,
+                group,
+                self._fenced("\n\n".join(group)),
+                focus=self.options.focus,
+                instructions=self.instructions,
+                max_tokens=self.reply_tokens,
+            )
             for group in groups
         ]
         return (yield from self._answers([self._to(ask) for ask in asks]))
@@ -230,6 +238,8 @@ def _wanted(options: Options, span: Span) -> tuple[str, Style]:
 def _expect(reply: Reply | CallerError) -> Reply:
     if isinstance(reply, CallerError):
         raise reply
+    if reply.stop == "overflow":
+        raise Overflow("the reply ended where the window does")
     return reply
 
 
@@ -239,13 +249,27 @@ def evidence(span: Span) -> Evidence:
     spoken += [f"{call.name} {call.arguments}" for message in span.messages for call in message.calls]
     shown = [result.text for message in span.messages for result in message.results]
     names = [call.id for message in span.messages for call in message.calls]
-    before = [span.previous.text] if span.previous else []
-    return Evidence(
-        everything="\n".join((*before, *spoken, *shown, *names)),
-        spoken=comparable("\n".join((*before, *spoken))),
-        from_tools=comparable("\n".join(shown)),
-        facts=span.facts,
-    )
+    names += [span.previous.text] if span.previous else []
+    everything = "\n".join((*names, *spoken, *shown))
+    for text, is_tools in _earlier(span):
+        (shown if is_tools else spoken).append(text)
+    return Evidence(everything, comparable("\n".join(spoken)), comparable("\n".join(shown)), span.facts)
+
+
+def _earlier(span: Span) -> Iterator[tuple[str, bool]]:
+    """What was said before the span, and whether it may be a tool's word: an earlier summary lends it no trust.
+
+    What tells the model what to do was audited then. The rest is taken for the tools', unless extraction labelled it.
+    """
+    yield from ((fact.text, False) for fact in span.facts.of("user", "open", "done"))
+    if span.previous is None:
+        return
+    extracted = span.previous.recipe.model == EXTRACTED
+    for section in span.previous.summary.sections:
+        if extracted and section.key == "context":
+            yield from ((line.text, line.is_tools or not line.label) for line in carried(section.text))
+        else:
+            yield section.text, section.key not in BINDING
 
 
 __all__ = ["EXTRACTED", "VERSION", "Span", "Written", "evidence", "summarise"]

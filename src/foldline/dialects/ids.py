@@ -64,12 +64,15 @@ class _Book:
                 self.called.add(part.id)
         for name, ids in step.items():
             self.open.setdefault(name, []).append(ids)
-        return replace(message, parts=parts)
+        same = all(new is old for new, old in zip(parts, message.parts, strict=True))
+        return message if same else replace(message, parts=parts)
 
     def _renamed(self, part: Part) -> Part:
         if type(part) is ToolCall and is_made(part.id):
             return replace(part, id=self._next("call", part.name))
-        return replace(part, call_id=self._answered(part)) if type(part) is ToolResult else part
+        if type(part) is ToolResult and (answered := self._answered(part)) != part.call_id:
+            return replace(part, call_id=answered)
+        return part
 
     def _answered(self, result: ToolResult) -> str:
         own = not is_made(result.call_id)
