@@ -18,8 +18,10 @@ from foldline.core.notes import SNAPSHOT_LENGTH, notes
 from foldline.core.prompts import fill, prompt
 from foldline.core.summary import Summary, render
 from foldline.core.text import head
+from foldline.core.usertext import own_words
 from foldline.model import REF_LENGTH, Message, Origin, Text, ToolResult, digest
 
+_SPEAKERS = {Origin.USER: "user", Origin.ASSISTANT: "assistant", Origin.TOOL: "tool output", Origin.SUMMARY: "summary"}
 SNAPSHOT = 6
 """Messages that the snapshot shows: the last ones that were folded."""
 
@@ -154,12 +156,14 @@ def snapshot_of(messages: Sequence[Message], first: int, room: int, size: Callab
 
 
 def _glance(message: Message, number: int) -> str:
-    pieces = [message.text.strip()] if message.text.strip() else []
-    pieces += [f"called {call.name}({head(call.arguments, 120)})" for call in message.calls]
-    said = f"[{number} {message.origin.value}] {head(' '.join(pieces), SNAPSHOT_LENGTH)}" if pieces else ""
-    shown = [f"[{number} tool output] `{_first_line(result)}`" for result in message.results]
-    return "\n".join(filter(None, [said, *shown]))
+    """A message on one line, so that nothing in it can pass for a line of somebody else's."""
+    text = own_words(message) if message.origin is Origin.USER else message.text
+    calls = [f"called {call.name}({head(call.arguments, 120)})" for call in message.calls]
+    said = " ".join(" ".join((text, *calls)).split())
+    lines = [f"[{number} {_SPEAKERS.get(message.origin, 'program')}] {head(said, SNAPSHOT_LENGTH)}"] if said else []
+    lines += [f"[{number} tool output] `{_first_line(result)}`" for result in message.results]
+    return "\n".join(lines)
 
 
 def _first_line(result: ToolResult) -> str:
-    return head(next((line for line in result.text.split("\n") if line.strip()), ""), SNAPSHOT_LENGTH // 2)
+    return head(next((line for line in result.text.splitlines() if line.strip()), ""), SNAPSHOT_LENGTH // 2)

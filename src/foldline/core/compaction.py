@@ -256,7 +256,12 @@ class Compaction:
     def _plan(self, cut: int, checkpoint: Checkpoint, step: _Step) -> tuple[ViewPlan, tuple[Notice, ...]]:
         messages, digests = self.ground.messages, self.ground.digests
         plan = ViewPlan(
-            digests[-1], len(messages), cut, checkpoint.ref, in_row=self.decision.in_row, ready=self.options.ahead
+            digests[-1],
+            len(messages),
+            cut,
+            checkpoint=checkpoint.ref,
+            in_row=self.decision.in_row,
+            ready=self.options.ahead,
         )
         newest = newest_user(messages)
         if self.options.direction == "from":

@@ -8,6 +8,8 @@ their sections. What did not fit is counted and said.
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -37,6 +39,7 @@ _TITLES = {
     "commands": "Commands run",
     "waiting": "Waiting for the user",
 }
+_WORD = re.compile(r"[^\W\d_]+")
 _RANKS = {
     "rules": 0,
     "waiting": 0,
@@ -118,9 +121,23 @@ def _said(facts: Facts) -> Iterator[Piece]:
             yield Piece("earlier", f"> {line}", _RANKS["earlier"], 2 * PRESSING - order, order)
     ruling = {fact.at for fact in facts.of("rule")}
     messages = facts.of("user")
-    for fact in messages:
-        worth = fact.at + (PRESSING if fact.at in ruling or fact is messages[0] else 0)
-        yield Piece("said", f"[{fact.at + 1}] {shown_words(fact.text)}", _RANKS["said"], worth, fact.at)
+    for fact, worth in zip(messages, _worths(messages), strict=True):
+        pressing = PRESSING if fact.at in ruling or fact is messages[0] else 0
+        yield Piece("said", f"[{fact.at + 1}] {shown_words(fact.text)}", _RANKS["said"], pressing + worth, fact.at)
+
+
+def _worths(messages: Sequence[Fact]) -> Iterator[float]:
+    """What each user message is worth beside the others: how lately it was said, and how unlike them it is.
+
+    What a user says in one form again and again is routine; what is said once, in words of its own, may be a rule that
+    no list of words knows.
+    """
+    words = [set(_WORD.findall(fact.text.casefold())) for fact in messages]
+    spread = Counter(word for found in words for word in found)
+    most = math.log(len(messages) + 1)
+    for number, found in enumerate(words):
+        rare = sum(math.log((len(messages) + 1) / spread[word]) for word in found) / (len(found) or 1)
+        yield rare / most + number / len(messages)
 
 
 def _quoted(fact: Fact) -> str:
