@@ -37,6 +37,7 @@ from foldline.core.skeleton import Chain
 from foldline.drive import World, arun, run
 from foldline.errors import CannotFit, InputError
 from foldline.model import Conversation, Message, Notice
+from foldline.models import lookup
 from foldline.reading import Reader
 from foldline.tokens import meter_for
 from foldline.usage import usage_from
@@ -325,7 +326,9 @@ def _callers(model: str | Caller | None, fallback: str | Caller | None) -> dict[
 def _voice(asked: Caller | None) -> Voice | None:
     if asked is None:
         return None
-    return Voice(asked.name, asked.window) if asked.window else Voice(asked.name)
+    info = lookup(asked.name.partition(":")[2] or asked.name)
+    known = asked.window or (info.window if not info.notices else None)  # a model nobody knows comes with a notice
+    return Voice(asked.name, known) if known else Voice(asked.name)
 
 
 __all__ = ["CannotFit", "Compactor", "Fitted"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -13,12 +14,14 @@ from foldline.archive.base import Archive
 from foldline.callers.base import Caller
 from foldline.core.asking import Ask, Reply
 from foldline.core.effects import Asking, Effect, Keep, Known, Recall, Save, Tell
-from foldline.errors import ArchiveError, CallerError
+from foldline.errors import ArchiveError, CallerError, TimedOut
 from foldline.model import Notice
 
 T = TypeVar("T")
 AT_ONCE = 4
 """Questions that are put to a model at the same time."""
+PATIENCE = 180.0
+"""Seconds after which a turn asks no more questions: what was not answered by then is extracted."""
 
 
 @dataclass(frozen=True)
@@ -32,23 +35,46 @@ class World:
     listen: Callable[[Notice], None] = lambda _: None
     lock: threading.RLock = field(default_factory=threading.RLock)
     """Held while the engine computes, never while a model is asked."""
+    patience: float = PATIENCE
+    """Seconds for all questions of one turn together."""
 
 
 def run(steps: Generator[Effect, Any, T], world: World) -> T:
     """Runs to the end, waiting for each answer."""
+    end = time.monotonic() + world.patience
     step = _step(steps, None, world)
     while isinstance(step, Asking):
-        step = _step(steps, _ask_all(step, world), world)
+        answers = _told(step, world, _too_late(step, end) or _ask_all(step, world))
+        step = _step(steps, answers, world)
     return step.result
 
 
 async def arun(steps: Generator[Effect, Any, T], world: World) -> T:
     """The same, without holding up the event loop while a model writes."""
+    end = time.monotonic() + world.patience
     step = _step(steps, None, world)
     while isinstance(step, Asking):
-        answers = await asyncio.gather(*(_aanswer(ask, world) for ask in step.asks))
-        step = _step(steps, list(answers), world)
+        answers = _told(step, world, _too_late(step, end) or await _aask_all(step, world))
+        step = _step(steps, answers, world)
     return step.result
+
+
+Answers = list[Reply | CallerError]
+
+
+def _too_late(effect: Asking, end: float) -> Answers:
+    """Nobody is asked when the turn's time is over; nothing while it is not."""
+    if time.monotonic() < end:
+        return []
+    return [TimedOut("the time for all questions of this turn is over; allow more with patience=") for _ in effect.asks]
+
+
+def _told(effect: Asking, world: World, answers: Answers) -> Answers:
+    """The answers, after whoever listens has heard of them."""
+    failed = sum(isinstance(answer, CallerError) for answer in answers)
+    text = f"{effect.asks[0].who}: {len(answers)} questions, {failed} without an answer"
+    world.listen(Notice("asked", text))
+    return answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,22 +112,36 @@ def _at_once(effect: Effect, world: World) -> Any:
     raise TypeError(f"no one does {type(effect).__name__}")
 
 
-def _ask_all(effect: Asking, world: World) -> list[Reply | CallerError]:
+def _ask_all(effect: Asking, world: World) -> Answers:
     if len(effect.asks) == 1:
         return [_answer(effect.asks[0], world)]
     with ThreadPoolExecutor(min(AT_ONCE, len(effect.asks))) as pool:
         return list(pool.map(lambda ask: _answer(ask, world), effect.asks))
 
 
+async def _aask_all(effect: Asking, world: World) -> Answers:
+    few = asyncio.Semaphore(AT_ONCE)
+
+    async def ask_one(ask: Ask) -> Reply | CallerError:
+        async with few:
+            return await _aanswer(ask, world)
+
+    return list(await asyncio.gather(*map(ask_one, effect.asks)))
+
+
 def _answer(ask: Ask, world: World) -> Reply | CallerError:
     try:
         return world.callers[ask.who].ask(ask)
-    except CallerError as error:
-        return error
+    except Exception as error:  # a caller may be anyone's: whatever it raises must not cost the user the turn
+        return _as_value(error)
 
 
 async def _aanswer(ask: Ask, world: World) -> Reply | CallerError:
     try:
         return await world.callers[ask.who].aask(ask)
-    except CallerError as error:
-        return error
+    except Exception as error:  # as above; a cancellation is no Exception, and goes through
+        return _as_value(error)
+
+
+def _as_value(error: Exception) -> CallerError:
+    return error if isinstance(error, CallerError) else CallerError(f"the caller failed with {type(error).__name__}")

@@ -176,3 +176,19 @@ def test_a_message_that_is_all_paste_is_named():
 def test_a_long_message_without_pastes_below_the_limit_loses_nothing():
     text = " ".join(f"Sentence number {number} is here." for number in range(80))
     assert shown_words(text).split() == text.split()
+
+
+def test_a_file_named_in_full_and_in_short_stands_there_once():
+    ledger = Ledger((("/home/m/app/store.py", frozenset({"edited"})), ("app/store.py", frozenset({"edited"}))))
+    text = notes(Facts(), ledger, 500, len).text
+    assert text.count("store.py") == 1
+    assert "/home/m/app/store.py" in text
+
+
+def test_words_said_once_in_a_form_of_their_own_outlive_routine():
+    routine = [Fact("user", f"Bed {at} has {at} rows.", f"m{at}", at) for at in range(1, 60)]
+    odd = Fact("user", "The gate behind the shed stays shut, the goat is in there.", "m3", 3)
+    facts = Facts((Fact("user", "Plan the garden.", "m0", 0), odd, *routine))
+    shown = notes(facts, Ledger(), 600, len)
+    assert "the goat is in there" in shown.text
+    assert dict(shown.left_out)["said"] > 30

@@ -156,7 +156,8 @@ class _Turn:
     def _folded(self, ground: Ground, decision: Decision) -> Generator[Effect, Any, View]:
         """A fold, claimed only once it is durable. A view that is not smaller is not a fold."""
         before = self._count(self._shown(ground)).tokens
-        folded = yield from Compaction(ground, self.options, self.budget, self.meter, decision).run()
+        options = replace(self.options, cheap=None, fallback=None) if decision.storm else self.options
+        folded = yield from Compaction(ground, options, self.budget, self.meter, decision).run()
         if folded is None:
             return (yield from self._resting(ground, decision))
         if folded.tokens >= before and before <= self.budget.room:

@@ -185,18 +185,25 @@ def _states(facts: Facts) -> Iterator[Piece]:
 def _files(ledger: Ledger) -> Iterator[Piece]:
     """Files newest first, what was changed before what was only read; then commands."""
     changed = (
-        ("modified-files", ledger.modified),
+        ("modified-files", _once(ledger.modified)),
         ("moved-files", tuple(f"{_line(old)} → {_line(new)}" for old, new in ledger.moved)),
-        ("deleted-files", ledger.deleted),
+        ("deleted-files", _once(ledger.deleted)),
     )
     for section, paths in changed:
         for order, path in enumerate(paths):
             yield Piece(section, _line(path), _RANKS["files"], order, order)
-    for order, path in enumerate(ledger.read_only):
-        yield Piece("read-files", _line(path), _RANKS["commands"], order - len(ledger.read_only), order)
+    read = _once(ledger.read_only)
+    for order, path in enumerate(read):
+        yield Piece("read-files", _line(path), _RANKS["commands"], order - len(read), order)
     for order, command in enumerate(ledger.commands):
         line = head(command.text.strip().replace("\n", " ⏎ "), 200)
         yield Piece("commands", f"- `{line}` — {command.verdict}", _RANKS["commands"], order, order)
+
+
+def _once(paths: Sequence[str]) -> tuple[str, ...]:
+    """Without the short form of a path that is there in full."""
+    whole = tuple(path for path in paths if path.startswith("/"))
+    return tuple(path for path in paths if path in whole or not any(long.endswith(f"/{path}") for long in whole))
 
 
 def _sections(kept: Sequence[Piece], left: dict[str, int]) -> Iterator[str]:

@@ -1,0 +1,126 @@
+"""Running the engine: what it asks is done, whoever fails, in time, in both ways."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from foldline import Budget, Compactor
+from foldline.archive import MemoryArchive
+from foldline.core.asking import Ask, Reply
+from foldline.core.effects import Asking, Recall, Tell
+from foldline.drive import AT_ONCE, World, arun, run
+from foldline.errors import Busy, CallerError, RateLimited, TimedOut
+from foldline.model import Notice
+from foldline.testing import FakeCaller, Session
+
+
+def asking(count: int):
+    """Asks so many questions at once and gives back the answers."""
+
+    def steps():
+        return (yield Asking(tuple(Ask("", f"question {number}") for number in range(count))))
+
+    return steps()
+
+
+def both(steps, world):
+    """The same run, sync and async."""
+    return run(steps(), world), asyncio.run(arun(steps(), world))
+
+
+class Slow(FakeCaller):
+    """Counts how many ask at the same time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = self.most = 0
+        self.lock = threading.Lock()
+
+    def ask(self, ask: Ask) -> Reply:
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+        time.sleep(0.02)
+        with self.lock:
+            self.now -= 1
+        return Reply(ask.prompt)
+
+    async def aask(self, ask: Ask) -> Reply:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        await asyncio.sleep(0.02)
+        self.now -= 1
+        return Reply(ask.prompt)
+
+
+def test_questions_are_answered_in_their_order_and_a_few_at_once():
+    for runner in (run, lambda steps, world: asyncio.run(arun(steps, world))):
+        caller = Slow()
+        answers = runner(asking(11), World(MemoryArchive(), {"cheap": caller}))
+        assert [answer.text for answer in answers] == [f"question {number}" for number in range(11)]
+        assert 1 < caller.most <= AT_ONCE
+
+
+@pytest.mark.parametrize("error", [RateLimited("slow down"), ValueError("not one of ours"), KeyError("x")])
+def test_whatever_a_caller_raises_is_told_as_a_value(error):
+    class Broken(FakeCaller):
+        def ask(self, ask):
+            raise error
+
+    for answers in both(lambda: asking(1), World(MemoryArchive(), {"cheap": Broken()})):
+        assert isinstance(answers[0], CallerError)
+
+
+def test_nobody_is_asked_when_the_time_is_over():
+    caller = FakeCaller()
+    for answers in both(lambda: asking(3), World(MemoryArchive(), {"cheap": caller}, patience=0)):
+        assert [type(answer) for answer in answers] == [TimedOut] * 3
+    assert caller.asked == []
+
+
+def test_who_listens_hears_of_questions_and_notices():
+    heard = []
+
+    def steps():
+        yield Tell(Notice("hello", "there"))
+        yield Asking((Ask("", ""),))
+
+    run(steps(), World(MemoryArchive(), {"cheap": FakeCaller()}, listen=heard.append))
+    assert [notice.code for notice in heard] == ["hello", "asked"]
+
+
+def test_an_archive_s_error_is_told_as_a_value():
+    class Locked(MemoryArchive):
+        def recall(self, digests, scope=""):
+            raise Busy("locked")
+
+    def steps():
+        return (yield Recall(()))
+
+    for answer in both(steps, World(Locked(), {})):
+        assert isinstance(answer, Busy)
+
+
+def test_an_effect_nobody_knows_is_a_fault_of_ours():
+    def steps():
+        yield "nothing"
+
+    with pytest.raises(TypeError, match="no one does str"):
+        run(steps(), World(MemoryArchive(), {}))
+
+
+def test_a_caller_of_anyone_s_that_breaks_does_not_cost_the_turn():
+    class Broken(FakeCaller):
+        def ask(self, ask):
+            raise ZeroDivisionError
+
+    session = Session().user("Never touch legacy.py.")
+    for number in range(30):
+        session.tools(("Bash", f'{{"command": "cat {number}"}}', "line of text " * 100))
+    fitted = Compactor(Budget(window=4_000, reserve=500), model=Broken()).fit(session.request())
+    assert fitted.receipt.author == "extraction, without a model"
+    assert "ZeroDivisionError" in str(fitted.receipt)
