@@ -39,6 +39,7 @@ corpus: $(READY)
 
 bench: $(READY)
 	$(BIN)/python bench/ground.py
+	$(BIN)/python bench/fold.py
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -11,7 +11,7 @@ import pytest
 from foldline import Budget, Compactor
 from foldline.archive import MemoryArchive
 from foldline.core.asking import Ask, Reply
-from foldline.core.effects import Asking, Recall, Tell
+from foldline.core.effects import Asking, Keep, Known, Recall, Recalled, Save, Tell, ViewPlan
 from foldline.drive import AT_ONCE, World, arun, run
 from foldline.errors import Busy, CallerError, RateLimited, TimedOut
 from foldline.model import Notice
@@ -124,3 +124,49 @@ def test_a_caller_of_anyone_s_that_breaks_does_not_cost_the_turn():
     fitted = Compactor(Budget(window=4_000, reserve=500), model=Broken()).fit(session.request())
     assert fitted.receipt.author == "extraction, without a model"
     assert "ZeroDivisionError" in str(fitted.receipt)
+
+
+def test_each_effect_is_done_in_its_scope():
+    def steps():
+        kept = yield Keep(Session().user("hello").conversation())
+        saved = yield Save(ViewPlan("a", 1))
+        return kept, saved, (yield Recall(("a",), "mine")), (yield Recall(("a",))), (yield Known(("x",)))
+
+    assert run(steps(), World(MemoryArchive(), {}, "mine")) == (None, None, Recalled(ViewPlan("a", 1)), None, {})
+
+
+def test_one_question_without_an_answer_leaves_the_others_theirs():
+    caller = FakeCaller([RateLimited("later"), "two", "three"])
+    answers = run(asking(3), World(MemoryArchive(), {"cheap": caller}))
+    assert sorted(getattr(answer, "text", "none") for answer in answers) == ["none", "three", "two"]
+
+
+def taken_by_another(lock):
+    """Whether another thread can have the lock now."""
+    had = []
+
+    def other():
+        had.append(lock.acquire(blocking=False))
+        if had[0]:
+            lock.release()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join(10)
+    return had[0]
+
+
+def test_the_lock_is_held_while_the_engine_computes_and_free_while_a_model_writes():
+    lock, writing = threading.RLock(), []
+
+    def answer(_):
+        writing.append(taken_by_another(lock))
+        return "yes"
+
+    def steps():
+        before = taken_by_another(lock)
+        yield Asking((Ask("", ""),))
+        return before, taken_by_another(lock)
+
+    assert run(steps(), World(MemoryArchive(), {"cheap": FakeCaller([answer])}, lock=lock)) == (False, False)
+    assert writing == [True]

@@ -26,13 +26,6 @@ def working(turns=12, dialect="anthropic", extra=""):
     return session
 
 
-def working(turns=12, dialect="anthropic", extra=""):
-    session = Session(dialect, system="You are careful.").user(f"Sort the handlers. Never touch {FILE}.")
-    for number in range(turns):
-        work(session, number, extra)
-    return session
-
-
 def work(session, number, extra=""):
     return session.tools(
         ("Bash", json.dumps({"command": f"cat part_{number}.txt"}), f"part {number}\n{extra}\n{LISTING}")

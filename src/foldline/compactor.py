@@ -26,6 +26,7 @@ from foldline.archive.memory import MemoryArchive
 from foldline.callers import Caller, caller
 from foldline.core.budget import Budget
 from foldline.core.checkpoint import Checkpoint
+from foldline.core.cycles import Pairer
 from foldline.core.effects import Effect, Recalled, Save
 from foldline.core.engine import View, turn
 from foldline.core.meter import Meter, Usage
@@ -36,7 +37,7 @@ from foldline.core.resume import Abilities, Kind, Manner
 from foldline.core.skeleton import Chain
 from foldline.drive import World, arun, run
 from foldline.errors import CannotFit, InputError
-from foldline.model import Conversation, Message, Notice
+from foldline.model import Conversation, Notice
 from foldline.models import lookup
 from foldline.reading import Reader
 from foldline.tokens import meter_for
@@ -44,7 +45,7 @@ from foldline.usage import usage_from
 
 T = TypeVar("T")
 SESSIONS = 32
-"""Conversations whose skeletons are kept at hand."""
+"""Conversations of which something is kept at hand between turns."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ class Compactor:
         self._windows: dict[str, int] = {}
         """What providers said of their models' windows."""
         self._reader = Reader()
-        self._chains: OrderedDict[str, Chain] = OrderedDict()
+        self._turns: OrderedDict[tuple[str, str], tuple[Chain, Pairer]] = OrderedDict()
         self._lock = threading.RLock()
         self._options = Options(
             budget,
@@ -265,7 +266,7 @@ class Compactor:
         return given, replace(options, budget=budget, pins=_places(pin, len(given)))
 
     def _steps(self, given: Conversation, options: Options) -> Generator[Effect, Any, View]:
-        return turn(given, options, self._meter_for(given), self._chain_for(given.messages))
+        return turn(given, options, self._meter_for(given), *self._last_turn(given))
 
     def _fitted(self, request: Any, given: Conversation, view: View, options: Options) -> Fitted:
         shown = request if view.conversation is given else self._reader.write(view.conversation)
@@ -278,15 +279,15 @@ class Compactor:
                 self._meters[model] = self._meter or meter_for(model)
             return self._meters[model]
 
-    def _chain_for(self, messages: tuple[Message, ...]) -> Chain:
-        """The skeleton of the conversation that begins like this one."""
-        name = messages[0].identity if messages else ""
+    def _last_turn(self, conversation: Conversation) -> tuple[Chain, Pairer]:
+        """What the last turn of this conversation left: its skeleton and its pairs, known by how it begins."""
+        name = conversation.messages[0].identity if conversation.messages else ""
         with self._lock:
-            chain = self._chains.pop(name, None) or Chain()
-            self._chains[name] = chain
-            while len(self._chains) > SESSIONS:
-                self._chains.popitem(last=False)
-            return chain
+            left = self._turns.pop((conversation.dialect, name), None) or (Chain(), Pairer(conversation.grammar))
+            self._turns[conversation.dialect, name] = left
+            while len(self._turns) > SESSIONS:
+                self._turns.popitem(last=False)
+            return left
 
 
 class _Glass:

@@ -17,6 +17,7 @@ from typing import Any
 
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.compaction import Compaction, Folded
+from foldline.core.cycles import Pairer
 from foldline.core.effects import Effect, Keep, Known, Recall, Recalled, Save, Tell, ViewPlan
 from foldline.core.ground import Given, Ground, ground_of
 from foldline.core.meter import Meter, Tally
@@ -40,14 +41,19 @@ class View:
     plan: ViewPlan | None = None
 
 
-def turn(conversation: Conversation, options: Options, meter: Meter, chain: Chain) -> Generator[Effect, Any, View]:
-    """Fits a conversation into its budget."""
-    return (yield from _Turn(conversation, options, meter, chain).run())
+def turn(
+    conversation: Conversation, options: Options, meter: Meter, chain: Chain, pairer: Pairer | None = None
+) -> Generator[Effect, Any, View]:
+    """Fits a conversation into its budget. `chain` and `pairer` are those of its last turn, so that only what is new
+    is worked on."""
+    return (yield from _Turn(conversation, options, meter, chain, pairer or Pairer(conversation.grammar)).run())
 
 
 class _Turn:
-    def __init__(self, conversation: Conversation, options: Options, meter: Meter, chain: Chain) -> None:
-        self.given, self.options, self.meter, self.chain = conversation, options, meter, chain
+    def __init__(
+        self, conversation: Conversation, options: Options, meter: Meter, chain: Chain, pairer: Pairer
+    ) -> None:
+        self.given, self.options, self.meter, self.chain, self.pairer = conversation, options, meter, chain, pairer
         self.budget = options.budget.reserving(conversation.head.max_output)
         self.notices: list[Notice] = list(conversation.notices)
         self.recalled: Recalled | None = None
@@ -205,7 +211,7 @@ class _Turn:
         instead: Ground | None = None,
     ) -> View:
         """The view and its receipt. `instead` is how the history is shown now, where not by a fold of this turn."""
-        mended = repair(view, self.given.grammar, thinking=self.given.head.thinks_first)
+        mended = repair(view, self.given.grammar, self.pairer.pair(view), thinking=self.given.head.thinks_first)
         conversation = self.given.with_messages(mended.messages)
         if mended.messages == self.given.messages:
             conversation = self.given  # nothing to change: the very input
