@@ -146,15 +146,19 @@ class Play:
         self.last = text
         if fitted.receipt.generation > self.generation:
             self.generation, self.folds = fitted.receipt.generation, self.folds + 1
-            self.covered(text, fitted.receipt.checkpoint)
+            self.covered(text, fitted.checkpoint)
         self.obeyed(text)
 
     def covered(self, shown, checkpoint):
         """Every mark is in the tail or in the lineage; and the lineage holds each message once."""
-        told = "\n".join(message.raw.decode() for message in self.archive.expand(checkpoint))
+        expanded = self.archive.expand(checkpoint.ref)
+        assert len(expanded) == checkpoint.stop
+        told = "\n".join(message.raw.decode() for message in expanded)
         assert set(self.marks) - {*MARK.findall(shown), *MARK.findall(told)} == set(), f"after {self.folds} folds"
         calls = Counter(CALL.findall(told))
         assert [mark for mark, times in calls.items() if times > 1] == [], f"after {self.folds} folds"
+        said = [MARK.findall(fact.text) for fact in checkpoint.facts.of("user")]
+        assert said == sorted(said, key=lambda marks: self.marks.index(marks[0])), "the user's words are out of order"
 
     def obeyed(self, shown):
         plain = shown.replace("\\n", "\n").replace('\\"', '"')

@@ -377,6 +377,12 @@ def test_a_refused_prompt_is_made_smaller_by_the_provider_s_own_numbers(ratio):
     assert refused <= 3, "its limit and its count are remembered"
 
 
+def test_a_count_too_far_from_ours_to_learn_from_still_says_how_much_smaller():
+    provider = Provider(9_000, ratio=5.0)
+    compactor(Budget(window=200_000)).call(provider.create, working(40).request())
+    assert [size > 9_000 for size in provider.sizes] == [True, False]
+
+
 def test_each_try_is_strictly_smaller_and_after_three_the_provider_s_own_error_is_raised():
     provider = Provider(9_000, always=True)
     with pytest.raises(Refusal):

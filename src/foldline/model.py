@@ -18,7 +18,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, Protocol, TypeAlias
 
 REF_LENGTH = 16
@@ -94,6 +94,15 @@ class Thinking:
     extra: Mapping[str, Any] = EMPTY
 
 
+@lru_cache(maxsize=16_384)  # a fold looks at every call of a long session several times
+def _parsed(arguments: str) -> Mapping[str, Any]:
+    try:
+        value = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return EMPTY
+    return value if isinstance(value, dict) else EMPTY
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """The model asks for a tool. `arguments` is JSON text, or free text where the tool takes that."""
@@ -105,11 +114,7 @@ class ToolCall:
 
     def parsed(self) -> Mapping[str, Any]:
         """The arguments as a mapping; empty when they are not a JSON object."""
-        try:
-            value = json.loads(self.arguments)
-        except (ValueError, RecursionError):
-            return EMPTY
-        return value if isinstance(value, dict) else EMPTY
+        return _parsed(self.arguments)
 
 
 @dataclass(frozen=True, slots=True)

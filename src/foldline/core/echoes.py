@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 LIKE = 2 / 3
 """Share of a line's words that one passage must have for the line to come from there."""
@@ -51,6 +52,7 @@ def stems(text: str) -> list[str]:
     return list(dict.fromkeys(stem for stem in map(_stem, words) if stem not in _EMPTY))
 
 
+@lru_cache(maxsize=65_536)  # a conversation says the same words again and again
 def _stem(word: str) -> str:
     if not word.isascii():
         return word
