@@ -25,6 +25,7 @@ from foldline.core.options import Options
 from foldline.core.policy import Decision, Past, cache_cost, decide
 from foldline.core.receipt import Receipt
 from foldline.core.repair import repair
+from foldline.core.returned import attributed
 from foldline.core.skeleton import Chain
 from foldline.core.stubbing import only, stubbed
 from foldline.errors import ArchiveError
@@ -77,8 +78,8 @@ class _Turn:
         return found or (yield from self._folded(ground, decision))
 
     def _recognised(self) -> Generator[Effect, Any, tuple[tuple[Message, ...], tuple[int, Checkpoint] | None]]:
-        """The messages, with checkpoints that came back as input known for what they are."""
-        messages = self.given.messages
+        """The messages, with what we made ourselves and came back as input known for what it is."""
+        messages = tuple(map(attributed, self.given.messages))
         texts = {message.text: index for index, message in enumerate(messages) if _may_be_ours(message)}
         if not texts:
             return messages, None
