@@ -46,9 +46,9 @@ def main() -> None:
     probe = Compactor(Budget(window=10_000_000, reserve=1_000))
     total = probe.fit(request).receipt.tokens_before
     compactor = Compactor(Budget(window=total, reserve=50), model=FakeCaller())
-    rows = [("first sight of 9,990 messages", cpu(lambda: compactor.fit({**request, "messages": messages[:-11]})))]
+    rows = [("first sight of 9,990 messages", cpu(lambda: compactor.fit({**request, "messages": messages[:-12]})))]
     rows.append(
-        ("a turn at rest, two messages more", cpu(lambda: compactor.fit({**request, "messages": messages[:-9]})))
+        ("a turn at rest, two messages more", cpu(lambda: compactor.fit({**request, "messages": messages[:-10]})))
     )
     longer = {**request, "messages": [*messages, {"role": "user", "content": "And now the rest. " * 40}]}
     folded = {}
