@@ -499,3 +499,50 @@ def test_a_fold_asks_the_model_once_however_many_attempts_it_takes():
     fitted = compactor(model=model).fit(session.request())
     assert len(model.asked) == 1
     assert [attempt.outcome for attempt in fitted.receipt.attempts] == ["written"]
+
+
+def talk(turns: int = 8) -> list[dict]:
+    filler = "we looked at this area and it went as expected. " * 30
+    messages = [{"role": "user", "content": "the goal"}]
+    for number in range(turns):
+        messages += [
+            {"role": "assistant", "content": f"{number} {filler}"},
+            {"role": "user", "content": f"next {number}"},
+        ]
+    return messages
+
+
+def test_a_pin_behind_the_pivot_stays_when_the_later_part_is_folded():
+    messages = talk()
+    fitted = Compactor(Budget(window=20_000)).compact(messages, direction="from", pivot=3, pin=[6])
+    assert messages[6] in fitted.messages
+    assert messages[:3] == fitted.messages[:3]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"kind": "zzz"},
+        {"style": "zzz"},
+        {"direction": "sideways"},
+        {"pivot": 99},
+        {"pivot": "x"},
+        {"to": 0},
+        {"to": -5},
+    ],
+)
+def test_what_compact_does_not_know_is_refused_with_what_it_knows(wrong):
+    with pytest.raises(InputError, match=str(next(iter(wrong)))):
+        Compactor(Budget(window=20_000)).compact(talk(), **wrong)
+
+
+def test_a_pivot_may_count_from_the_end():
+    receipt = Compactor(Budget(window=20_000)).compact(talk(), direction="from", pivot=-9).receipt
+    assert (receipt.kept, receipt.folded) == (8, 9)
+
+
+def test_a_picture_that_is_folded_away_is_spoken_of():
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+    messages = [{"role": "user", "content": [{"type": "text", "text": "see picture"}, picture]}, *talk(12)[1:]]
+    fitted = Compactor(Budget(window=4_000, reserve=500)).fit({"model": "gpt-4o", "messages": messages})
+    assert "see picture (pictures or files: 1 attached, not shown here)" in json.dumps(fitted.messages)

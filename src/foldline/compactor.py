@@ -18,7 +18,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from foldline import recovery
 from foldline.archive.base import Archive
@@ -33,8 +33,9 @@ from foldline.core.meter import Meter, Usage
 from foldline.core.options import Direction, Options, Voice
 from foldline.core.prune import PruneSettings
 from foldline.core.receipt import Receipt
-from foldline.core.resume import Abilities, Kind, Manner
+from foldline.core.resume import KINDS, Abilities, Kind, Manner
 from foldline.core.skeleton import Chain
+from foldline.core.styles import STYLES
 from foldline.drive import World, arun, run
 from foldline.errors import CannotFit, InputError
 from foldline.model import Conversation, Notice
@@ -89,6 +90,7 @@ class Compactor:
         meter: Meter | None = None,
         listen: Callable[[Notice], None] | None = None,
     ) -> None:
+        _known("style", style, STYLES)
         self.budget = budget
         self.archive: Archive = archive if archive is not None else MemoryArchive()
         self._callers = _callers(model, fallback)
@@ -149,6 +151,12 @@ class Compactor:
     ) -> tuple[Options, Iterable[int], str | None]:
         """What a fold on demand may be told: the tokens of the view, what to attend to, the kind of continuation,
         which part to fold and where to divide, the style of summary, what to keep word for word."""
+        style = style or self._options.style
+        _known("kind", kind, KINDS)
+        _known("style", style, STYLES)
+        _known("direction", direction, get_args(Direction))
+        if to is not None and to < 1:
+            raise InputError(f"to is {to}; give the tokens the view may have, 1 or more")
         options = replace(
             self._options,
             manner=replace(self._options.manner, kind=kind),
@@ -157,7 +165,7 @@ class Compactor:
             focus=focus,
             direction=direction,
             pivot=pivot,
-            style=style or self._options.style,
+            style=style,
         )
         return options, pin, dialect
 
@@ -263,7 +271,8 @@ class Compactor:
         with self._lock:
             given = request if isinstance(request, Conversation) else self._reader.read(request, dialect)
         budget = recovery.learnt(options.budget, self._windows.get(given.head.model))
-        return given, replace(options, budget=budget, pins=_places(pin, len(given)))
+        pivot = None if options.pivot is None else _pivot(options.pivot, len(given))
+        return given, replace(options, budget=budget, pins=_places(pin, len(given)), pivot=pivot)
 
     def _steps(self, given: Conversation, options: Options) -> Generator[Effect, Any, View]:
         return turn(given, options, self._meter_for(given), *self._last_turn(given))
@@ -308,6 +317,18 @@ class _Glass:
 
 def _nobody(_: Notice) -> None:
     """Hears nothing."""
+
+
+def _known(what: str, name: str, names: Iterable[str]) -> None:
+    if name not in names:
+        raise InputError(f"there is no {what} {name!r}; give one of {', '.join(names)}")
+
+
+def _pivot(pivot: int, count: int) -> int:
+    """The message to divide at, one counted from the end too. Raises InputError for what is not in the list."""
+    if not isinstance(pivot, int) or not -count <= pivot <= count:
+        raise InputError(f"pivot {pivot!r} names no message: there are {count}, counted from 0")
+    return pivot % count if pivot < 0 else pivot
 
 
 def _places(pins: Iterable[int], count: int) -> tuple[int, ...]:

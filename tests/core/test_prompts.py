@@ -92,7 +92,7 @@ def test_blank_wishes_are_none(blank):
 
 @given(st.text(min_size=1).filter(str.strip))
 def test_hostile_wishes_stay_inside_their_quotation(text):
-    plain = set(summary_request("full", RECORD, focus="x", instructions="x").prompt.splitlines())
+    plain = set(summary_request("full", RECORD, focus="(a wish)", instructions="(a wish)").prompt.splitlines())
     ask = summary_request("full", RECORD, focus=text, instructions=text)
     others = [line for line in ask.prompt.splitlines() if line not in plain]
     assert others

@@ -75,6 +75,9 @@ def main() -> NoReturn:
         from click.shell_completion import shell_complete
 
         sys.exit(shell_complete(program, {}, "foldline", COMPLETE, os.environ[COMPLETE]))
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever called
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115 - open to the end
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a character is no reason to fail
@@ -95,6 +98,11 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError as error:
         _close_quietly()
         return exits.code_of(error)
+    except OSError as error:
+        _debug()
+        say(f"foldline: the output cannot be written: {safe(error.strerror or str(error))}")
+        _close_quietly()
+        return exits.OTHER
     except FoldlineError as error:
         _debug()
         say(f"foldline: {safe(str(error)) or type(error).__name__}")

@@ -44,6 +44,8 @@ OWN_HEADINGS = frozenset(
     }
 )
 """Headings under which the program itself speaks or quotes the user: no model writes there."""
+OWN_SHARE = 0.5
+"""Share of the words of what the user is said to have said that the user must have said."""
 MOSTLY = 0.5
 """A section of which more lines than this share are inventions is refused whole."""
 
@@ -140,6 +142,7 @@ class _Judge:
     def __init__(self, summary: Summary, evidence: Evidence) -> None:
         wanted = frozenset(stems("\n".join(section.text for section in summary.sections)))
         self._facts = evidence.facts
+        self._users = frozenset(stems("\n".join(fact.text for fact in evidence.facts.of("user"))))
         self._source = Source(evidence.everything)
         self._shown = Passages(evidence.from_tools, wanted)
         self._said = Passages(evidence.spoken, wanted)
@@ -149,8 +152,15 @@ class _Judge:
             return "invented"
         if claims(line) and not carried(line, self._facts):
             return "consent"
-        binding = binding or _USERS.search(line) is not None
-        return "tool-instruction" if binding and repeats(line, self._shown, self._said) else None
+        quotes = _USERS.search(line) is not None
+        if (binding or quotes) and repeats(line, self._shown, self._said):
+            return "tool-instruction"
+        return "invented" if quotes and not self._users_own(line) else None
+
+    def _users_own(self, line: str) -> bool:
+        """What a line has the user say is, by half its words at least, in what the user said."""
+        words = set(stems(_USERS.sub(" ", line)))
+        return len(words & self._users) >= OWN_SHARE * len(words)
 
 
 def _with_what_hangs_on(lines: Sequence[str], faults: Sequence[Fault | None]) -> Iterator[tuple[int, Fault]]:

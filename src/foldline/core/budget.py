@@ -99,5 +99,7 @@ def _default_reserve(window: int) -> int:
 
 
 def _positive(name: str, value: int) -> None:
+    if not isinstance(value, int):
+        raise ValueError(f"{name} is {value!r}; it must be a whole number")
     if value <= 0:
         raise ValueError(f"{name} is {value}; it must be 1 or more")

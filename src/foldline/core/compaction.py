@@ -113,9 +113,11 @@ class Compaction:
         tokens = smallest.tokens if smallest else self._tokens(view)
         if smallest is None and tokens <= self.budget.room and not self._too_heavy(view):
             return
+        pivoted = self.options.pivot is not None
+        advice = "another pivot" if pivoted else "a larger window, a smaller system prompt or fewer tools"
         raise CannotFit(
-            f"the smallest view there is has {tokens:,} tokens, and {self.limit:,} are allowed; "
-            "a larger window, a smaller system prompt or fewer tools would help",
+            f"the smallest view {'with this pivot' if pivoted else 'there is'} has {tokens:,} tokens, "
+            f"and {self.limit:,} are allowed; {advice} would help",
             smallest=self.ground.conversation.with_messages(view),
             tokens=tokens,
             allowed=self.limit,
@@ -266,7 +268,9 @@ class Compaction:
         newest = newest_user(messages)
         if self.options.direction == "from":
             carried = newest if newest is not None and newest >= cut else None
-            return replace(plan, start=len(messages), pins=tuple(range(cut)), carried=carried), ()
+            shown = {*range(cut), *with_cycles(self.options.pins, self.pairing)}
+            carried = None if carried in shown else carried
+            return replace(plan, start=len(messages), pins=tuple(sorted(shown)), carried=carried), ()
         pins = self._pins(cut)
         plan = replace(plan, pins=pins, silent=silent_before(digests, cut))
         if newest is None or newest >= cut or newest in pins:

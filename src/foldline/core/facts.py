@@ -19,7 +19,7 @@ from foldline.core.errors_seen import troubles
 from foldline.core.plans import latest_tasks
 from foldline.core.sentences import asks, bears_rule, consents, sentences, turns
 from foldline.core.usertext import own_words, retells
-from foldline.model import Message, Origin
+from foldline.model import Media, Message, Origin
 
 Kind: TypeAlias = Literal[
     "user", "rule", "decision", "done", "open", "error", "approval", "immediate", "doing", "earlier"
@@ -36,7 +36,8 @@ MOST_ERRORS = 48
 class Fact(NamedTuple):
     """Words from one message. `source` is that message's identity, `at` its number in the whole history.
 
-    `about` holds other words that belong to it: the question before a decision, the cure of an error, a task's status.
+    `about` holds other words that belong to it: the question before a decision, the cure of an error, a task's status,
+    how many pictures or files came with the user's words.
     `key` is the number of a task that the agent changes one by one; its text may stand in an earlier span.
     """
 
@@ -72,7 +73,7 @@ class Facts:
             if not (fact.key in renewed if fact.kind in _TASKS else fact.kind in past)
             and not (fact.kind == "error" and (fact.source, fact.text) in seen)
         ]
-        named = {fact.key: fact for fact in self.facts if fact.key}
+        named = {fact.key: fact for fact in self.facts if fact.key and fact.kind in _TASKS}
         return Facts(_in_order((*kept, *(_worded(fact, named.get(fact.key)) for fact in later.facts))))
 
     def to_dict(self) -> list[list[Any]]:
@@ -118,7 +119,8 @@ def _words(messages: Sequence[Message], first: int) -> Iterator[Fact]:
         words = own_words(message)
         if words:
             at = partial(Fact, source=message.identity, at=first + index)
-            yield at("user", words)
+            media = sum(type(part) is Media for part in message.parts)
+            yield at("user", words, about=f"{media} attached" if media else "")
             if asked and (len(words) <= SHORT_ANSWER or consents(words)):
                 answer = words if len(words) <= SHORT_ANSWER else next(sentences(words)).text
                 yield at("decision", answer, about=asked)

@@ -123,7 +123,9 @@ def _said(facts: Facts) -> Iterator[Piece]:
     messages = facts.of("user")
     for fact, worth in zip(messages, _worths(messages), strict=True):
         pressing = PRESSING if fact.at in ruling or fact is messages[0] else 0
-        yield Piece("said", f"[{fact.at + 1}] {shown_words(fact.text)}", _RANKS["said"], pressing + worth, fact.at)
+        media = f" (pictures or files: {fact.about}, not shown here)" if fact.about else ""
+        text = f"[{fact.at + 1}] {shown_words(fact.text)}{media}"
+        yield Piece("said", text, _RANKS["said"], pressing + worth, fact.at)
 
 
 def _worths(messages: Sequence[Fact]) -> Iterator[float]:

@@ -46,7 +46,7 @@ def encode(value: Any) -> bytes:
         return _encode_slowly(value).encode() if data is None else data
     except RecursionError:
         raise TooDeep(_DEPTH_ADVICE) from None
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise MalformedInput(f"not JSON: {error}; give plain dicts, lists, strings and numbers") from None
 
 
