@@ -277,3 +277,13 @@ def test_a_plan_without_a_checkpoint_keeps_its_stubs():
     plan = ViewPlan("x", 3, stubs=frozenset({"call_1:deadbeef"}))
     view = play(steps(session), [(Keep, None), (Recall, Recalled(plan))])
     assert view.receipt.stubbed == 1
+
+
+def test_s3_6_the_outcome_tells_tokens_before_the_summary_and_how_many_messages_it_stands_for():
+    session = long_session()
+    view = play(steps(session), [(Keep, None), (Recall, None), (Save, None)])
+    whole = Meter(Estimator()).count(session.conversation()).tokens
+    assert view.receipt.tokens_before == whole
+    assert view.receipt.folded == len(session.messages) - view.receipt.kept > 0
+    assert view.checkpoint.summary.get("goal") in view.checkpoint.text
+    assert f"stand for {view.receipt.folded} messages" in view.checkpoint.text
