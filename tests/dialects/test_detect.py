@@ -215,3 +215,9 @@ def test_any_bytes_are_read_or_refused(data):
         read(data)
     except FoldlineError:
         return
+
+
+@pytest.mark.parametrize("value", [[{"role": "user", "content": "hi"}], CLAUDE_ROW])
+def test_only_a_file_of_several_conversations_can_be_picked_from(value):
+    with pytest.raises(InputError, match="holds one conversation, number 0; there is no number 5"):
+        dialects.read(Source(json.dumps(value).encode(), name="x"), pick=5)

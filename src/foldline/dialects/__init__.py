@@ -31,7 +31,7 @@ from foldline.dialects.opencode import OpenCode
 from foldline.dialects.pi import Pi
 from foldline.dialects.swe_agent import SweAgent
 from foldline.dialects.trajectories import Trajectories
-from foldline.errors import MalformedInput, UnknownDialect
+from foldline.errors import InputError, MalformedInput, UnknownDialect
 from foldline.model import Conversation, Notice
 
 DocumentDialect: TypeAlias = RequestDialect | OpenCode
@@ -100,6 +100,7 @@ def read(
     head = [] if isinstance(chosen, LineDialect) else list(_head(rest))
     lined = chosen if isinstance(chosen, LineDialect) else None if chosen else detect_lines(head)
     if lined is not None:
+        _one_only(pick, source.name)
         return lined.read_lines(replace(source, data=b""), chain(head, rest), history)
     data = source.data if stream is None else b"".join(chain(head, rest))
     return _read_document(replace(source, data=data), chosen, history, pick)
@@ -126,6 +127,8 @@ def _read_document(source: Source, chosen: Dialect | None, history: History, pic
     value, data = _value(source, chosen is not None)
     clean = replace(source, data=data)
     dialect = chosen if isinstance(chosen, (RequestDialect, OpenCode)) else detect(value, source.name)
+    if not isinstance(dialect, Trajectories):
+        _one_only(pick, source.name)
     if isinstance(dialect, OpenCode):
         found = dialect.read(clean, value, history)
     elif isinstance(dialect, Trajectories):
@@ -133,6 +136,11 @@ def _read_document(source: Source, chosen: Dialect | None, history: History, pic
     else:
         found = dialect.read(clean, value)
     return found if data is source.data else _mended(found, source.data)
+
+
+def _one_only(pick: int, name: str) -> None:
+    if pick:
+        raise InputError(f"this holds one conversation, number 0; there is no number {pick}", source=name)
 
 
 def _mended(found: Conversation, original: bytes) -> Conversation:
