@@ -36,6 +36,7 @@ nightly: $(READY)
 
 corpus: $(READY)
 	$(BIN)/python bench/corpus.py
+	$(BIN)/python -m pytest -n 2 -m corpus
 
 bench: $(READY)
 	$(BIN)/python bench/ground.py
