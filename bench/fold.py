@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from foldline import Budget, Compactor
 from foldline.core.cycles import pair
+from foldline.core.deeds import deeds
 from foldline.core.extract import extract
 from foldline.core.facts import facts_of
 from foldline.testing import FakeCaller, Session
@@ -56,7 +57,9 @@ def main() -> None:
     last = {**request, "messages": [*longer["messages"], {"role": "assistant", "content": "Yes."}]}
     rows.append(("the turn after it", cpu(lambda: compactor.fit(last))))
     conversation = grown.conversation()
-    facts = facts_of(conversation.messages, pair(conversation.messages, conversation.grammar))
+    facts = facts_of(
+        conversation.messages, tuple(deeds(conversation.messages, pair(conversation.messages, conversation.grammar)))
+    )
     rows.append(
         ("extraction alone", cpu(lambda: extract(conversation.messages, facts, 8_000, lambda text: len(text) // 4)))
     )

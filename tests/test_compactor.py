@@ -469,7 +469,7 @@ def test_one_more_message_after_two_thousand_costs_a_bounded_amount_of_work(dial
     for number in range(700):
         session.user(f"question {number}").tools(("Bash", "{}", f"answer {number}"))
     maker.fit(session.request())
-    meter, chain = maker._meters[session.model], next(reversed(maker._turns.values()))[0]
+    meter, chain = maker._meters[session.model], next(reversed(maker._threads.values())).chain
     for number in range(3):
         work_before, hashed, parsed = meter.work, chain.hashed, maker._reader.parsed
         maker.fit(session.assistant(f"done {number}").user(f"next {number}").request())

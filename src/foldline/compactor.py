@@ -21,20 +21,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, get_args
 
 from foldline import recovery
-from foldline.archive.base import Archive
+from foldline.archive.base import Backend
 from foldline.archive.memory import MemoryArchive
 from foldline.callers import Caller, caller
 from foldline.core.budget import Budget
 from foldline.core.checkpoint import Checkpoint
-from foldline.core.cycles import Pairer
 from foldline.core.effects import Effect, Recalled, Save
-from foldline.core.engine import View, turn
+from foldline.core.engine import Thread, View, turn
 from foldline.core.meter import Meter, Usage
 from foldline.core.options import Direction, Options, Voice
 from foldline.core.prune import PruneSettings
 from foldline.core.receipt import Receipt
 from foldline.core.resume import KINDS, Abilities, Kind, Manner
-from foldline.core.skeleton import Chain
 from foldline.core.styles import STYLES
 from foldline.drive import World, arun, run
 from foldline.errors import CannotFit, InputError
@@ -76,7 +74,7 @@ class Compactor:
         budget: Budget,
         model: str | Caller | None = None,
         fallback: str | Caller | None = None,
-        archive: Archive | None = None,
+        archive: Backend | None = None,
         *,
         style: str = "checkpoint",
         silent: bool = True,
@@ -92,13 +90,13 @@ class Compactor:
     ) -> None:
         _known("style", style, STYLES)
         self.budget = budget
-        self.archive: Archive = archive if archive is not None else MemoryArchive()
+        self.archive: Backend = archive if archive is not None else MemoryArchive()
         self._callers = _callers(model, fallback)
         self._meter, self._meters = meter, dict[str, Meter]()
         self._windows: dict[str, int] = {}
         """What providers said of their models' windows."""
         self._reader = Reader()
-        self._turns: OrderedDict[tuple[str, str], tuple[Chain, Pairer]] = OrderedDict()
+        self._threads: OrderedDict[tuple[str, str], Thread] = OrderedDict()
         self._lock = threading.RLock()
         self._options = Options(
             budget,
@@ -275,7 +273,7 @@ class Compactor:
         return given, replace(options, budget=budget, pins=_places(pin, len(given)), pivot=pivot)
 
     def _steps(self, given: Conversation, options: Options) -> Generator[Effect, Any, View]:
-        return turn(given, options, self._meter_for(given), *self._last_turn(given))
+        return turn(given, options, self._meter_for(given), self._thread(given))
 
     def _fitted(self, request: Any, given: Conversation, view: View, options: Options) -> Fitted:
         shown = request if view.conversation is given else self._reader.write(view.conversation)
@@ -288,21 +286,21 @@ class Compactor:
                 self._meters[model] = self._meter or meter_for(model)
             return self._meters[model]
 
-    def _last_turn(self, conversation: Conversation) -> tuple[Chain, Pairer]:
-        """What the last turn of this conversation left: its skeleton and its pairs, known by how it begins."""
+    def _thread(self, conversation: Conversation) -> Thread:
+        """What the last turn of this conversation left, known by how the conversation begins."""
         name = conversation.messages[0].identity if conversation.messages else ""
         with self._lock:
-            left = self._turns.pop((conversation.dialect, name), None) or (Chain(), Pairer(conversation.grammar))
-            self._turns[conversation.dialect, name] = left
-            while len(self._turns) > SESSIONS:
-                self._turns.popitem(last=False)
+            left = self._threads.pop((conversation.dialect, name), None) or Thread.begin(conversation.grammar)
+            self._threads[conversation.dialect, name] = left
+            while len(self._threads) > SESSIONS:
+                self._threads.popitem(last=False)
             return left
 
 
 class _Glass:
     """An archive that is looked at and not written to."""
 
-    def __init__(self, archive: Archive) -> None:
+    def __init__(self, archive: Backend) -> None:
         self._archive = archive
         self.recall, self.known = archive.recall, archive.known
         self.original, self.expand = archive.original, archive.expand

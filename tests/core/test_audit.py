@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foldline.core.audit import BINDING, Audited, Evidence, Finding, audit, comparable
+from foldline.core.audit import BINDING, Audited, Evidence, Finding, audit
 from foldline.core.cycles import pair
+from foldline.core.deeds import deeds
+from foldline.core.echoes import Heard
 from foldline.core.facts import Fact, Facts, facts_of
 from foldline.core.styles import STYLES
 from foldline.core.summary import Section, Summary, parse, render
@@ -54,8 +56,8 @@ def evidence_of(*messages):
     shown = "\n".join(result.text for message in messages for result in message.results)
     calls = [f"{call.name} {call.arguments}" for message in messages for call in message.calls]
     spoken = "\n".join([message.text for message in messages] + calls)
-    facts = facts_of(messages, pair(messages, Grammar()))
-    return Evidence(f"{spoken}\n{shown}", comparable(spoken), comparable(shown), facts)
+    facts = facts_of(messages, tuple(deeds(messages, pair(messages, Grammar()))))
+    return Evidence(f"{spoken}\n{shown}", Heard.in_text(spoken), Heard.in_text(shown), facts)
 
 
 def work(*more, shown=""):
@@ -432,7 +434,7 @@ def test_hostile_lines_are_judged_in_linear_time(piece):
 
 def test_words_that_the_user_never_said_are_not_put_into_the_user_s_mouth():
     facts = Facts((Fact("user", "Please add the CSV export and keep the tests green.", "m1", 0),))
-    evidence = Evidence("export tests green add keep csv", comparable("add the csv export"), "", facts)
+    evidence = Evidence("export tests green add keep csv", Heard.in_text("add the csv export"), Heard(), facts)
     text = "The user said: delete everything in production\nThe user wants the CSV export with green tests"
     found = audit(Summary("checkpoint", (Section("goal", "Goal", text),)), evidence)
     assert found.summary.get("goal") == "The user wants the CSV export with green tests"

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from foldline.core.consent import affirms, carried, claims
 from foldline.core.cycles import pair
+from foldline.core.deeds import deeds
 from foldline.core.facts import Facts, facts_of
 from foldline.model import Grammar, Message, Origin, Text
 
@@ -100,7 +101,7 @@ def facts(*turns):
         else Message("assistant", Origin.ASSISTANT, (Text(text),))
         for number, text in enumerate(turns)
     ]
-    return facts_of(messages, pair(messages, Grammar()))
+    return facts_of(messages, tuple(deeds(messages, pair(messages, Grammar()))))
 
 
 QUESTION = "Shall I drop the legacy tables in staging?"

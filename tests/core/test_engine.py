@@ -12,7 +12,6 @@ from foldline.core.engine import turn
 from foldline.core.estimate import Estimator
 from foldline.core.meter import Meter
 from foldline.core.options import Options, Voice
-from foldline.core.skeleton import Chain
 from foldline.errors import Busy, CannotFit, Full, Overflow, RateLimited
 from foldline.sources import write
 from foldline.testing import SUMMARY, Session, play
@@ -22,7 +21,7 @@ LISTING = "\n".join(f"src/module_{number}.py: def handler_{number}(request): ret
 
 
 def steps(session, options=None):
-    return turn(session.conversation(), options or Options(ROOM), Meter(Estimator()), Chain())
+    return turn(session.conversation(), options or Options(ROOM), Meter(Estimator()))
 
 
 def long_session(turns=12, dialect="anthropic"):
@@ -41,7 +40,7 @@ def asking(*replies):
 def test_a_small_conversation_rests_and_is_the_very_input():
     session = Session().user("hello").assistant("hi")
     conversation = session.conversation()
-    view = play(turn(conversation, Options(ROOM), Meter(Estimator()), Chain()), [(Keep, None), (Recall, None)])
+    view = play(turn(conversation, Options(ROOM), Meter(Estimator())), [(Keep, None), (Recall, None)])
     assert view.conversation is conversation
     assert (view.receipt.action, view.receipt.rebased) == ("rest", False)
 
@@ -268,7 +267,7 @@ def test_history_on_the_provider_s_side_is_left_alone():
     from foldline.sources import read
 
     conversation = read(request, "openai-responses")
-    view = play(turn(conversation, Options(ROOM), Meter(Estimator()), Chain()), [(Keep, None), (Recall, None)])
+    view = play(turn(conversation, Options(ROOM), Meter(Estimator())), [(Keep, None), (Recall, None)])
     assert view.conversation is conversation
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.core.cycles import pair
+from foldline.core.deeds import deeds
 from foldline.core.errors_seen import LONGEST_LINE, MOST, telling_line, troubles
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
 
@@ -27,7 +28,7 @@ def turns(*steps):
 
 def found(*steps):
     messages = turns(*steps)
-    return troubles(messages, pair(messages, Grammar()))
+    return troubles(deeds(messages, pair(messages, Grammar())))
 
 
 def run(command, text="done", failed=False):
@@ -54,7 +55,7 @@ steps = st.lists(
 @given(steps)
 def test_every_trouble_is_a_line_of_its_result(drawn):
     messages = turns(*drawn)
-    kept = troubles(messages, pair(messages, Grammar()))
+    kept = troubles(deeds(messages, pair(messages, Grammar())))
     assert [trouble.message for trouble in kept] == sorted(trouble.message for trouble in kept)
     for trouble in kept:
         [result] = messages[trouble.message].results

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.core.cycles import pair
+from foldline.core.deeds import deeds
 from foldline.core.estimate import estimate
 from foldline.core.extract import extract
 from foldline.core.facts import Facts, facts_of
@@ -40,7 +41,8 @@ def result(id_, text):
 
 
 def summary_of(*messages, room=2_000, **more):
-    return extract(messages, facts_of(messages, pair(messages, Grammar())), room, estimate, **more)
+    done = tuple(deeds(messages, pair(messages, Grammar())))
+    return extract(messages, facts_of(messages, done), room, estimate, **more)
 
 
 line = st.sampled_from(

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.core.cycles import pair
+from foldline.core.deeds import deeds
 from foldline.core.facts import MOST_ERRORS, SHORT_ANSWER, Fact, Facts, facts_of, now_of
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
 
@@ -34,7 +35,7 @@ def result(id_, text, is_error=False):
 
 
 def facts(*messages, first=0):
-    return facts_of(messages, pair(messages, Grammar()), first=first)
+    return facts_of(messages, tuple(deeds(messages, pair(messages, Grammar()))), first=first)
 
 
 def texts(found, *kinds):
@@ -373,8 +374,9 @@ def test_an_error_that_is_seen_again_may_have_been_cured_since():
 
 
 def test_how_things_stand_is_told_apart_from_what_was_said():
-    found = facts(user("Never push."), says("", call("a", "TodoWrite", todos=[{"content": "one"}])), says("I go on."))
-    assert [fact.kind for fact in now_of(found).facts] == ["immediate", "open", "doing"]
+    messages = user("Never push."), says("", call("a", "TodoWrite", todos=[{"content": "one"}])), says("I go on.")
+    found = now_of(messages, tuple(deeds(messages, pair(messages, Grammar()))), first=5)
+    assert [(fact.kind, fact.at) for fact in found.facts] == [("immediate", 5), ("open", 6), ("doing", 7)]
 
 
 def test_nothing_gives_no_facts():

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.core.cycles import pair
+from foldline.core.deeds import deeds
 from foldline.core.ledger import LONGEST_COMMAND, MOST_COMMANDS, Command, Ledger, ledger_of
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
 
@@ -29,7 +30,7 @@ def ledger(*turns):
         for number, (tool, outcome, arguments) in enumerate(turns)
         for message in turn(number, tool, outcome, **arguments)
     )
-    return ledger_of(messages, pair(messages, Grammar()))
+    return ledger_of(deeds(messages, pair(messages, Grammar())))
 
 
 def read(path):

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.core.cycles import pair
+from foldline.core.deeds import deeds
 from foldline.core.plans import Task, latest_tasks
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
 
@@ -22,7 +23,7 @@ def tasks(*steps):
         if answer is not None:
             result = ToolResult(f"c{number}", (Text(answer),), answer.startswith("!"))
             messages.append(Message("user", Origin.TOOL, (result,)))
-    return latest_tasks(messages, pair(messages, Grammar()))
+    return latest_tasks(deeds(messages, pair(messages, Grammar())))
 
 
 def create(subject, number):

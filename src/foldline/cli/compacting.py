@@ -93,14 +93,13 @@ def _folded(
 ) -> View:
     from foldline.core.engine import turn
     from foldline.core.resume import Manner
-    from foldline.core.skeleton import Chain
 
     counts = meter(given, conversation)
     manner = Manner(folding.kind, folding.silent, folding.approval)  # type: ignore[arg-type]  # click has checked it
     part = folding.direction(len(conversation))
     force = part["pivot"] is not None or counts.count(conversation).tokens > (folding.to or budget.at(budget.target))
     options = options_of(wish, callers, budget, manner=manner, to=folding.to, force=force, **part)
-    return fold(turn(conversation, options, counts, Chain()), callers)
+    return fold(turn(conversation, options, counts), callers)
 
 
 def budget_of(given: Given, conversation: Conversation, to: int | None) -> Budget:

@@ -122,12 +122,14 @@ def _steps(
 ) -> Generator[Effect, Any, tuple[Written, Composed]]:
     """The summary and what stands around it, smaller each time until it fits. A model is asked once."""
     from foldline.core.cycles import pair
+    from foldline.core.deeds import deeds
     from foldline.core.facts import facts_of
     from foldline.core.resume import resume
     from foldline.core.summarise import EXTRACTED, Span, summarise
 
     pairing = pair(conversation.messages, conversation.grammar)
-    span = Span(conversation.messages, pairing, 0, facts_of(conversation.messages, pairing))
+    done = tuple(deeds(conversation.messages, pairing))
+    span = Span(conversation.messages, pairing, 0, facts_of(conversation.messages, done), done)
     manner = resume(options.manner)
     share = WRITTEN_SHARE if options.voices else EXTRACT_SHARE
     written = yield from summarise(span, options, _part(room * SHARES[0], manner, share, size), size)
@@ -154,7 +156,7 @@ def _composed(span: Span, written: Written, manner: str, room: int, size: Callab
 
     snapshot = snapshot_of(span.messages, 0, int(room * SNAPSHOT_SHARE), size)
     frame = Frame(len(span.messages), written.author, manner, kept_tail=False)
-    ledger = ledger_of(span.messages, span.pairing)
+    ledger = ledger_of(span.deeds)
     return compose(written.summary, span.facts, ledger, snapshot, frame, room, size)
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from foldline.core.consent import carried, claims
-from foldline.core.echoes import Passages, comparable, repeats, stems
+from foldline.core.echoes import Heard, repeats, stems
 from foldline.core.facts import Facts
 from foldline.core.identifiers import Source
 from foldline.core.markup import fenced
@@ -60,7 +60,7 @@ _USERS = re.compile(
 )
 """A line that puts words into the user's mouth."""
 
-__all__ = ["BINDING", "OWN_HEADINGS", "Audited", "Evidence", "Finding", "audit", "comparable"]
+__all__ = ["BINDING", "OWN_HEADINGS", "Audited", "Evidence", "Finding", "audit"]
 
 
 class Finding(NamedTuple):
@@ -82,20 +82,17 @@ class Audited:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a summary may rest on: everything in the span, and of it what tools printed and what everyone else said.
-
-    `spoken` and `from_tools` are made by `comparable`.
-    """
+    """What a summary may rest on: everything in the span, and of it what everyone said and what tools printed."""
 
     everything: str
-    spoken: str
-    from_tools: str
+    spoken: Heard
+    from_tools: Heard
     facts: Facts
 
 
 def audit(summary: Summary, evidence: Evidence) -> Audited:
     """The summary without what the evidence does not carry. Raises Ungrounded when nothing is left."""
-    judge = _Judge(summary, evidence)
+    judge = _Judge(evidence)
     kept: list[Section] = []
     findings: list[Finding] = []
     for section in summary.sections:
@@ -137,15 +134,13 @@ def _opens_section(marks: str | None) -> bool:
 
 
 class _Judge:
-    """The evidence, prepared for the lines of one summary."""
+    """The evidence, as the lines of a summary are held against it."""
 
-    def __init__(self, summary: Summary, evidence: Evidence) -> None:
-        wanted = frozenset(stems("\n".join(section.text for section in summary.sections)))
+    def __init__(self, evidence: Evidence) -> None:
         self._facts = evidence.facts
         self._users = frozenset(stems("\n".join(fact.text for fact in evidence.facts.of("user"))))
         self._source = Source(evidence.everything)
-        self._shown = Passages(evidence.from_tools, wanted)
-        self._said = Passages(evidence.spoken, wanted)
+        self._shown, self._said = evidence.from_tools, evidence.spoken
 
     def fault(self, line: str, binding: bool) -> Fault | None:
         if self._source.lacks(line):

@@ -3,9 +3,10 @@
     ground, target ── attempts, each smaller than the last ──> Folded (view, checkpoint, plan)
 
 The first attempt keeps as much tail as the target allows; later ones keep less, clamp bulky results wherever they
-stand, fold everything, and at last clamp the newest user message itself. A model is asked once, for the first; the rest
-is extraction. If the last attempt does not fit either, CannotFit carries it. What a checkpoint says is made in
-checkpoint.py, how much room it has in rooms.py.
+stand, fold everything, and at last, if nothing else fits, clamp the newest user message itself. A view should leave room
+for the next turns: one that fits and leaves none is taken only when no attempt does better. A model is asked once, for
+the first; the rest is extraction. If the last attempt does not fit either, CannotFit carries it. What a checkpoint says
+is made in checkpoint.py, how much room it has in rooms.py.
 """
 
 from __future__ import annotations
@@ -17,21 +18,22 @@ from typing import Any, NamedTuple
 from foldline.core.budget import Budget
 from foldline.core.checkpoint import Checkpoint, Frame, Recipe, compose, snapshot_of
 from foldline.core.cuts import MIN_KEEP, choose, legal
-from foldline.core.cycles import Pairing, pair
+from foldline.core.cycles import Pairing
 from foldline.core.effects import Asking, ViewPlan
 from foldline.core.facts import Facts, facts_of, now_of
 from foldline.core.fold import BrokenPromise, newest_user, prove, with_cycles
-from foldline.core.ground import Ground, front_again, silent_before, within
+from foldline.core.ground import Ground, behind, front_again, silent_before, within
 from foldline.core.ledger import Ledger, ledger_of
 from foldline.core.meter import Meter
 from foldline.core.options import Options
-from foldline.core.policy import Decision
+from foldline.core.policy import Decision, at_ease
 from foldline.core.prune import PruneSettings
 from foldline.core.receipt import Attempt
-from foldline.core.repair import repair
+from foldline.core.repair import Repaired, repair
 from foldline.core.resume import resume
 from foldline.core.rooms import Rooms
 from foldline.core.shorten import shorten
+from foldline.core.story import Story
 from foldline.core.stubbing import only, stubbed
 from foldline.core.summarise import Span, Written, summarise
 from foldline.errors import CannotFit
@@ -48,7 +50,7 @@ CLAMP_HARD = PruneSettings(limit=260, head=120, tail=60, protect=0, worthwhile=0
 class Folded:
     """A view that fits, with everything that is to be kept of how it was made."""
 
-    view: tuple[Message, ...]
+    mended: Repaired
     tokens: int
     checkpoint: Checkpoint
     plan: ViewPlan
@@ -57,19 +59,25 @@ class Folded:
     left_out: tuple[tuple[str, int], ...] = ()
     notices: tuple[Notice, ...] = ()
 
+    @property
+    def view(self) -> tuple[Message, ...]:
+        return self.mended.messages
+
 
 class _Step(NamedTuple):
-    """How hard to try: messages kept at least, how results are shortened, whether the user's words are clamped."""
+    """How hard to try: messages kept at least, how results are shortened, whether the cut is that of the first attempt
+    (what a model wrote serves again), whether the user's words are clamped."""
 
     keep: int
     settings: PruneSettings | None = None
     share: float = 1.0
+    same_cut: bool = False
     clamp_user: bool = False
 
 
 _STEPS = (
     _Step(MIN_KEEP),
-    _Step(MIN_KEEP, CLAMP, 0.7),
+    _Step(MIN_KEEP, CLAMP, 0.7, same_cut=True),
     _Step(1, CLAMP_HARD, 0.5),
     _Step(0, CLAMP_HARD, 0.5),
     _Step(0, CLAMP_HARD, 0.25, clamp_user=True),
@@ -79,32 +87,39 @@ _STEPS = (
 class Compaction:
     """One fold. `run` yields what to ask and gives the first attempt that fits; None where there is nothing to fold."""
 
-    def __init__(self, ground: Ground, options: Options, budget: Budget, meter: Meter, decision: Decision) -> None:
+    def __init__(
+        self, ground: Ground, options: Options, budget: Budget, meter: Meter, decision: Decision, story: Story
+    ) -> None:
         self.ground, self.options, self.budget, self.meter = ground, options, budget, meter
-        self.decision = decision
-        self.pairing: Pairing = pair(ground.messages, ground.conversation.grammar)
+        self.decision, self.story = decision, story
+        self.pairing: Pairing = story.pairing
         self.limit = min(options.to or budget.room, budget.room)
-        self.rooms = Rooms(ground, meter, min(decision.target, self.limit), self.limit)
+        asked_for = options.force and not options.ahead
+        self.ease = self.limit if asked_for else min(at_ease(budget), self.limit)
+        self.rooms = Rooms(ground, meter, min(decision.target, self.limit), self.limit, self.ease)
         self.size = self.rooms.size
         self.asked: tuple[Attempt, ...] = ()
         self.by_model: dict[int, Written] = {}
 
     def run(self) -> Generator[Asking, list[Any], Folded | None]:
-        smallest: Folded | None = None
+        found: list[Folded] = []
+        fitting: list[Folded] = []
         options = self.options
+        cut: int | None = None
         for step in _STEPS:
-            cut = self._cut(step)
-            if cut is None:
+            cut = cut if step.same_cut else self._cut(step)
+            if cut is None or (step.clamp_user and fitting):
                 continue
             folded = yield from self._fold(cut, step, options)
             options = replace(options, cheap=None, fallback=None)  # a model is asked once
-            if folded is None:
-                continue
-            if folded.tokens <= self.limit and not self._too_heavy(folded.view):
-                return folded
-            if smallest is None or folded.tokens < smallest.tokens:
-                smallest = folded
-        self._must_fit(smallest)
+            found += [folded] if folded else []
+            if folded and folded.tokens <= self.limit and not self._too_heavy(folded.view):
+                if folded.tokens <= self.ease:
+                    return folded
+                fitting.append(folded)
+        if fitting:  # the fullest tells most; where it keeps happening, the smallest helps longest
+            return min(fitting, key=_tokens_of) if self.decision.in_row > 1 else fitting[0]
+        self._must_fit(min(found, key=_tokens_of, default=None))
         return None
 
     def _must_fit(self, smallest: Folded | None) -> None:
@@ -152,15 +167,24 @@ class Compaction:
         ledger = self._ledger(span)
         snapshot = self._snapshot(span, step)
         fixed = self.size(snapshot) + self.size(self._frame(span, cut, "").resume)
-        room, space = self.rooms.inside(step.share, fixed, span.facts, ledger)
+        told = self._told(cut, span)
+        room, space = self.rooms.inside(step.share, fixed, told, ledger)
         written = yield from self._written(cut, span, space, options)
         frame = self._frame(span, cut, written.author)
-        composed = compose(written.summary, span.facts, ledger, snapshot, frame, room, self.size)
+        composed = compose(written.summary, told, ledger, snapshot, frame, room, self.size)
         checkpoint = self._checkpoint(cut, span, written, ledger, composed.text)
         try:
             return self._shown(cut, span, checkpoint, step, written, composed.left_out)
         except BrokenPromise:
             return None
+
+    def _told(self, cut: int, span: Span) -> Facts:
+        """The facts that the notes show: a large user message that stands right behind them is not shown twice."""
+        newest = self.rooms.newest
+        if newest is None or newest >= cut or not self.rooms.carried or self.options.direction == "from":
+            return span.facts
+        source = self.ground.messages[newest].identity
+        return Facts(tuple(fact for fact in span.facts.facts if (fact.kind, fact.source) != ("user", source)))
 
     def _snapshot(self, span: Span, step: _Step) -> str:
         room = int(self.rooms.checkpoint(step.share, 0) * SNAPSHOT_SHARE)
@@ -179,25 +203,30 @@ class Compaction:
 
     def _span(self, cut: int) -> Span:
         ground = self.ground
-        suffix = self.options.direction == "from"
-        start, stop = (cut, len(ground.messages)) if suffix else (ground.begin, cut)
-        past = None if suffix else ground.past
+        start, stop = self._ends(cut)
+        past = None if self.options.direction == "from" else ground.past
         first = start if past is None else past.stop
         messages = ground.messages[start:stop]
         pairing = within(ground, self.pairing, start, stop)
-        facts = facts_of(messages, pairing, first=first)
+        done = self.story.deeds(start, stop)
+        facts = facts_of(messages, done, first=first, start=start)
         facts = past.facts.then(facts) if past else facts
-        return Span(messages, pairing, first, facts.then(self._now(stop, first + len(messages))), past)
+        facts = facts.then(self._now(stop, first + len(messages)))
+        voices = self.story.voices(start, stop) if self.options.voices else None
+        tokens = tuple(map(self.rooms.tokens, range(start, stop))) if self.options.voices else ()
+        return Span(messages, pairing, first, facts, done, past, voices, tokens)
+
+    def _ends(self, cut: int) -> tuple[int, int]:
+        """The first message that is folded, and the one after the last."""
+        return (cut, len(self.ground.messages)) if self.options.direction == "from" else (self.ground.begin, cut)
 
     def _now(self, stop: int, first: int) -> Facts:
         """How things stand at the end of the history: a checkpoint that told of its span's end would be out of date."""
-        count = len(self.ground.messages)
-        return now_of(
-            facts_of(self.ground.messages[stop:], within(self.ground, self.pairing, stop, count), first=first)
-        )
+        messages = self.ground.messages
+        return now_of(messages[stop:], self.story.deeds(stop, len(messages)), first=first, start=stop)
 
     def _ledger(self, span: Span) -> Ledger:
-        ledger = ledger_of(span.messages, span.pairing)
+        ledger = ledger_of(span.deeds)
         return span.previous.ledger.then(ledger) if span.previous else ledger
 
     def _frame(self, span: Span, cut: int, author: str) -> Frame:
@@ -240,14 +269,16 @@ class Compaction:
     ) -> Folded:
         messages = self.ground.messages
         plan, notices = self._plan(cut, checkpoint, step)
-        view = (*front_again(messages, plan, checkpoint), *messages[plan.start :])
+        front = front_again(messages, plan, checkpoint)
+        view = (*front, *messages[plan.start :])
         settings = step.settings or only(self.options.prune)
         pruned = stubbed(view, settings, self.ground.plan.stubs, [messages[pin] for pin in plan.pins])
         given = self.ground.conversation
-        mended = repair(pruned.messages, given.grammar, thinking=given.head.thinks_first).messages
+        pairing = behind(front, self.ground, self.pairing, plan.start)
+        mended = repair(pruned.messages, given.grammar, pairing, thinking=given.head.thinks_first)
         if not notices:
-            prove(mended, messages, self.ground.conversation.grammar)
-        tokens = self._tokens(mended)
+            prove(mended.messages, messages, given.grammar, None if mended.repairs else pairing)
+        tokens = self._tokens(mended.messages)
         stubs = frozenset(stub.key for stub in pruned.stubs)
         plan = replace(plan, tokens=tokens, stubs=stubs, settings=step.settings)
         if written.left_out:
@@ -296,6 +327,10 @@ class Compaction:
     def _too_heavy(self, view: tuple[Message, ...]) -> bool:
         limit = self.budget.max_bytes
         return limit is not None and self.meter.count(self.ground.conversation.with_messages(view)).bytes > limit
+
+
+def _tokens_of(folded: Folded) -> int:
+    return folded.tokens
 
 
 def _covered(span: Span) -> int:

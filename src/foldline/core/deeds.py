@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from foldline.core.cycles import Pairing
+from foldline.core.cycles import Pairing, ToolCycle
 from foldline.core.shell import Touch
-from foldline.core.tools import call_touches, reads
+from foldline.core.tools import call_touches, command_of, reads
 from foldline.model import Message, Origin, Text, ToolCall, ToolResult
 
 Verdict: TypeAlias = Literal["ok", "failed", "unknown"]
@@ -42,6 +42,9 @@ _LOOK = 400
 """Characters at either end of a result in which its outcome is sought."""
 _FENCE = re.compile(r"^```(?:bash|mswea_bash_command)[ \t]*\n(.*?)\n```", re.M | re.S)
 _ANSWERS = "<returncode>"
+_TESTS_FAILED = re.compile(r"\b[1-9]\d{0,4} failed\b")
+_TESTS_LOOK = 600
+"""Characters at the end of a command's output in which a test run says how it went."""
 
 
 class Deed(NamedTuple):
@@ -52,22 +55,49 @@ class Deed(NamedTuple):
     answer: int
     result: ToolResult | None
     verdict: Verdict
+    command: str = ""
+    """The shell command it ran, if it ran one."""
+    touched: tuple[Touch, ...] = ()
+    """What it did to files: nothing, unless it is known to have succeeded."""
+    goal: str = ""
+    """What would have to succeed for an error of it to be gone: the command, the tool on its files, the very call."""
+    failed: bool = False
+    """The tool says so, or a test run in what a command printed."""
 
-    @property
-    def touched(self) -> Iterator[Touch]:
-        """What it did to files: nothing, unless it is known to have succeeded."""
-        return call_touches(self.call) if self.verdict == "ok" else iter(())
+    def moved(self, by: int) -> Deed:
+        """The deed as it stands in a list that begins so many messages earlier."""
+        return self._replace(at=self.at + by, answer=self.answer + by if self.answer >= 0 else -1)
 
 
 def deeds(messages: Sequence[Message], pairing: Pairing) -> Iterator[Deed]:
     """Everything the agent did, in order."""
     for cycle in pairing.cycles:
-        for place, answer in zip(cycle.calls, cycle.answers, strict=True):
-            call = messages[place.message].calls[place.nth]
-            result = messages[answer.message].results[answer.nth] if answer else None
-            yield Deed(place.message, call, answer.message if answer else -1, result, outcome(call, result))
-        if not cycle.calls and cycle.stop < len(messages):
-            yield from _fenced(cycle.stop - 1, messages[cycle.stop - 1], messages[cycle.stop])
+        yield from cycle_deeds(messages, cycle)
+
+
+def cycle_deeds(messages: Sequence[Message], cycle: ToolCycle) -> Iterator[Deed]:
+    """What the agent did in one step."""
+    for place, answer in zip(cycle.calls, cycle.answers, strict=True):
+        call = messages[place.message].calls[place.nth]
+        result = messages[answer.message].results[answer.nth] if answer else None
+        yield _deed(place.message, call, answer.message if answer else -1, result)
+    if not cycle.calls and cycle.stop < len(messages):
+        yield from _fenced(cycle.stop - 1, messages[cycle.stop - 1], messages[cycle.stop])
+
+
+def _deed(at: int, call: ToolCall, answer: int, result: ToolResult | None) -> Deed:
+    verdict, command, touches = outcome(call, result), command_of(call), tuple(call_touches(call))
+    goal = f"`{command.strip()}`" if command else _goal(call, touches)
+    failed = verdict == "failed" or (verdict == "ok" and bool(command) and _tests_failed(result))
+    return Deed(at, call, answer, result, verdict, command, touches if verdict == "ok" else (), goal, failed)
+
+
+def _goal(call: ToolCall, touches: Sequence[Touch]) -> str:
+    return f"{call.name} {' '.join(touch.path for touch in touches) or call.arguments}"
+
+
+def _tests_failed(result: ToolResult | None) -> bool:
+    return result is not None and _TESTS_FAILED.search(result.text[-_TESTS_LOOK:]) is not None
 
 
 def _fenced(at: int, message: Message, answer: Message) -> Iterator[Deed]:
@@ -78,7 +108,7 @@ def _fenced(at: int, message: Message, answer: Message) -> Iterator[Deed]:
     if len(commands) == 1:
         call = ToolCall("", "bash", json.dumps({"command": commands[0]}))
         result = ToolResult("", tuple(part for part in answer.parts if isinstance(part, Text)))
-        yield Deed(at, call, at + 1, result, outcome(call, result))
+        yield _deed(at, call, at + 1, result)
 
 
 def outcome(call: ToolCall, result: ToolResult | None) -> Verdict:

@@ -1,6 +1,6 @@
 """Whose words a line repeats: whether what a tool printed comes back as something to do.
 
-    line, Passages of the tools, Passages of everyone else ── repeats ──> the tools' word or not
+    texts ── Passages ──> Heard;  line, Heard of the tools, Heard of everyone else ── repeats ──> the tools' word or not
 
 Lines are compared by their words' stems with short stretches of text, so a changed word or order does not hide where
 they come from. What people or the assistant said as well is theirs. No list of suspicious words is needed; the one list
@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 LIKE = 2 / 3
@@ -38,12 +40,6 @@ tell told say said note important continue before after
 """
 _EMPTY = frozenset(_BINDING_WORDS.split())
 """Words that bind or frame others and say nothing of where a line comes from."""
-
-
-def comparable(text: str) -> str:
-    """Text as it is compared: its sentences one below the other, in small letters, words only."""
-    sentences = _SENTENCE.split(text.replace("\\n", "\n"))  # line feeds inside JSON are ends of lines too
-    return "\n".join(" ".join(_WORD.findall(sentence.casefold())) for sentence in sentences)
 
 
 def stems(text: str) -> list[str]:
@@ -81,34 +77,72 @@ REPAIRS = frozenset(map(_stem, _MENDING.split()))
 
 
 class Passages:
-    """A comparable text in overlapping stretches, as far as it has any of the words that are wanted."""
+    """Texts in short overlapping stretches, numbered as they come, and in which of them each word stands."""
 
-    def __init__(self, text: str, wanted: frozenset[str]) -> None:
-        self._places: dict[str, list[int]] = {}
-        known: dict[str, str] = {}  # each word is stemmed once
-        number = 0
-        for sentence in text.split("\n"):
-            words = [known.setdefault(word, _stem(word)) for word in sentence.split() if word not in _EMPTY]
+    def __init__(self, *texts: str) -> None:
+        self.count = 0
+        self._places: dict[str, array[int]] = {}
+        for text in texts:
+            self.add(text)
+
+    def add(self, text: str) -> None:
+        """Some more text, in passages of its own."""
+        for sentence in _SENTENCE.split(text.replace("\\n", "\n")):  # line feeds inside JSON are ends of lines too
+            words = [_stem(word) for word in _WORD.findall(sentence.casefold()) if word not in _EMPTY]
+            if not words:
+                continue
             for start in range(0, max(len(words) - STEP, 1), STEP):
-                for stem in wanted.intersection(words[start : start + PASSAGE]):
-                    self._places.setdefault(stem, []).append(number)
-                number += 1
+                for stem in set(words[start : start + PASSAGE]):
+                    places = self._places.get(stem)
+                    if places is None:
+                        places = self._places[stem] = array("I")
+                    places.append(self.count)
+                self.count += 1
+
+    def places(self, word: str, start: int, stop: int) -> Sequence[int]:
+        """The numbers, from `start` to `stop` (exclusive), of the passages that have the word."""
+        found = self._places.get(word, _NOWHERE)
+        return found[bisect_left(found, start) : bisect_left(found, stop)]
+
+
+_NOWHERE = array("I")
+
+
+class Heard:
+    """Passages of several texts, each from a number on and up to another."""
+
+    def __init__(self, *stretches: tuple[Passages, int, int]) -> None:
+        self._stretches = stretches
+
+    @classmethod
+    def in_text(cls, *texts: str) -> Heard:
+        """All of some texts."""
+        passages = Passages(*texts)
+        return cls((passages, 0, passages.count))
+
+    def and_in(self, other: Heard) -> Heard:
+        return Heard(*self._stretches, *other._stretches)
 
     def count(self, word: str) -> int:
         """The passages that have the word."""
-        return len(self._places.get(word, ()))
+        return sum(len(passages.places(word, start, stop)) for passages, start, stop in self._stretches)
 
     def best(self, weights: Mapping[str, float], beside: str = "") -> float:
         """The weight of those words that one passage has, the one with the most; `beside`: a word it must have."""
-        found: dict[int, float] = {}
-        for word, weight in weights.items():
-            for place in self._places.get(word, ()):
-                found[place] = found.get(place, 0.0) + weight
-        having = self._places.get(beside, ()) if beside else found
-        return max((found[place] for place in having if place in found), default=0.0)
+        return max((_best(stretch, weights, beside) for stretch in self._stretches), default=0.0)
 
 
-def repeats(line: str, shown: Passages, said: Passages) -> bool:
+def _best(stretch: tuple[Passages, int, int], weights: Mapping[str, float], beside: str) -> float:
+    passages, start, stop = stretch
+    found: dict[int, float] = {}
+    for word, weight in weights.items():
+        for place in passages.places(word, start, stop):
+            found[place] = found.get(place, 0.0) + weight
+    having = passages.places(beside, start, stop) if beside else found
+    return max((found[place] for place in having if place in found), default=0.0)
+
+
+def repeats(line: str, shown: Heard, said: Heard) -> bool:
     """One of the line's orders is the tools' word, and nobody else's."""
     return any(_is_theirs(words, shown, said) for words in orders(line))
 
@@ -132,7 +166,7 @@ def _telling(clause: str) -> list[str]:
     return words if plain >= FEWEST or (plain and ORDERS.intersection(words[:1])) else []
 
 
-def _is_theirs(words: list[str], shown: Passages, said: Passages) -> bool:
+def _is_theirs(words: list[str], shown: Heard, said: Heard) -> bool:
     """One passage of the tools has nearly all that the words weigh, and no passage of anyone else as much.
 
     A word that everybody uses all the time weighs little: it does not tell where a line is from.

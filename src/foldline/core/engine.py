@@ -22,14 +22,15 @@ from foldline.core.effects import Effect, Keep, Known, Recall, Recalled, Save, T
 from foldline.core.ground import Given, Ground, ground_of
 from foldline.core.meter import Meter, Tally
 from foldline.core.options import Options
-from foldline.core.policy import Decision, Past, cache_cost, decide
+from foldline.core.policy import MAX_IN_ROW, CacheCost, Decision, Past, at_ease, cache_cost, decide
 from foldline.core.receipt import Receipt
-from foldline.core.repair import repair
+from foldline.core.repair import Repaired, repair
 from foldline.core.returned import attributed
 from foldline.core.skeleton import Chain
+from foldline.core.story import Story
 from foldline.core.stubbing import only, stubbed
 from foldline.errors import ArchiveError
-from foldline.model import Conversation, Message, Notice, Origin
+from foldline.model import Conversation, Grammar, Message, Notice, Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +43,32 @@ class View:
     plan: ViewPlan | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """What the turns of one conversation hand on to the next, so that each works only on what is new."""
+
+    chain: Chain
+    pairer: Pairer
+    """Of the view."""
+    story: Story
+    """Of the whole history."""
+
+    @classmethod
+    def begin(cls, grammar: Grammar) -> Thread:
+        return cls(Chain(), Pairer(grammar), Story(grammar))
+
+
 def turn(
-    conversation: Conversation, options: Options, meter: Meter, chain: Chain, pairer: Pairer | None = None
+    conversation: Conversation, options: Options, meter: Meter, thread: Thread | None = None
 ) -> Generator[Effect, Any, View]:
-    """Fits a conversation into its budget. `chain` and `pairer` are those of its last turn, so that only what is new
-    is worked on."""
-    return (yield from _Turn(conversation, options, meter, chain, pairer or Pairer(conversation.grammar)).run())
+    """Fits a conversation into its budget. `thread` is that of its last turn."""
+    return (yield from _Turn(conversation, options, meter, thread or Thread.begin(conversation.grammar)).run())
 
 
 class _Turn:
-    def __init__(
-        self, conversation: Conversation, options: Options, meter: Meter, chain: Chain, pairer: Pairer
-    ) -> None:
-        self.given, self.options, self.meter, self.chain, self.pairer = conversation, options, meter, chain, pairer
+    def __init__(self, conversation: Conversation, options: Options, meter: Meter, thread: Thread) -> None:
+        self.given, self.options, self.meter = conversation, options, meter
+        self.chain, self.pairer, self.story = thread.chain, thread.pairer, thread.story
         self.budget = options.budget.reserving(conversation.head.max_output)
         self.notices: list[Notice] = list(conversation.notices)
         self.recalled: Recalled | None = None
@@ -64,6 +78,7 @@ class _Turn:
     def run(self) -> Generator[Effect, Any, View]:
         yield from self._try(Keep(self.given), "the originals could not be archived")
         messages, returned = yield from self._recognised()
+        self.story.follow(messages, listen=bool(self.options.voices))
         digests = self.chain.digests(self.given.messages)
         self.recalled = yield from self._try(Recall(digests, self.options.scope), "nothing was recalled")
         given = Given(self.given, messages, digests, returned, self.options.pins)
@@ -101,12 +116,23 @@ class _Turn:
         return stubbed(ground.view, settings, ground.plan.stubs, ground.pinned).messages
 
     def _decision(self, tally: Tally, ground: Ground) -> Decision:
-        past = Past(ground.plan.in_row, ground.plan.tokens or None if ground.shown else None)
-        decision = decide(tally.tokens, self.budget, past, bytes_=tally.bytes)
+        decision = decide(tally.tokens, self.budget, self._past(tally, ground), bytes_=tally.bytes)
         if self.options.force:
             target = self.options.to or self.budget.at(self.budget.target)
             return replace(decision, action="compact", reason="asked for", target=target)
         return decision
+
+    def _past(self, tally: Tally, ground: Ground) -> Past:
+        """What was done before. A view that came back tells nothing of it but what is behind its checkpoint: if that is
+        little, the last fold left no room."""
+        if ground.shown is None:
+            return Past()
+        if ground.plan.tokens:
+            return Past(ground.plan.in_row, ground.plan.tokens)
+        return Past(MAX_IN_ROW, tally.tokens - self._behind(ground))
+
+    def _behind(self, ground: Ground) -> int:
+        return round(sum(map(self.meter.message, ground.messages[ground.base.start :])) * self.meter.ratio)
 
     def _resting(self, ground: Ground, decision: Decision) -> Generator[Effect, Any, View]:
         """The last view and what is new. Where that does not extend the last view, how it is shown now is kept."""
@@ -124,9 +150,11 @@ class _Turn:
         settings = only(ground.plan.settings) if ground.plan.settings else self.options.prune
         pruned = stubbed(ground.view, settings, ground.plan.stubs, ground.pinned)
         tally = self._count(pruned.messages)
-        if tally.tokens > self.budget.room or self._too_heavy(tally):
+        if tally.tokens > self._mark(decision) or self._too_heavy(tally):
             return None
-        if pruned.plan == ground.plan.stubs:
+        before = self._shown(ground)
+        fits = decision.action == "prune"
+        if pruned.plan == ground.plan.stubs or (fits and not self._cost(before, pruned.messages).pays):
             return (yield from self._resting(ground, decision))
         plan = replace(
             ground.plan,
@@ -134,13 +162,17 @@ class _Turn:
             count=len(ground.messages),
             start=ground.base.start,
             stubs=pruned.plan,
-            tokens=tally.tokens,
-            in_row=0,
+            tokens=max(ground.plan.tokens - self._count(before).tokens + tally.tokens, 1) if ground.shown else 0,
         )
         lost = yield from self._saved(Save(plan, over=self._over(plan)))
         if lost:
             return None
         return self._view(pruned.messages, replace(decision, action="prune"), ground, plan=plan)
+
+    def _mark(self, decision: Decision) -> int:
+        """What a view may have so that pruning is enough: all of the room while that is not exceeded, or where another
+        fold would help no more; otherwise it has to leave some for the next turns."""
+        return self.budget.room if decision.action == "prune" or decision.storm else at_ease(self.budget)
 
     def _made_ready(self, given: Given, ground: Ground, decision: Decision) -> Generator[Effect, Any, View | None]:
         """The fold that was made ahead of need, if there is one and it is small enough still."""
@@ -152,7 +184,12 @@ class _Turn:
         if found.shown is None or tally.tokens > self.budget.room or self._too_heavy(tally):
             return None
         plan = replace(
-            found.plan, skeleton=found.digests[-1], count=len(found.messages), tokens=tally.tokens, ready=False
+            found.plan,
+            skeleton=found.digests[-1],
+            count=len(found.messages),
+            tokens=tally.tokens,
+            in_row=decision.in_row,
+            ready=False,
         )
         lost = yield from self._saved(Save(plan, over=self._over(plan)))
         if lost:
@@ -164,7 +201,7 @@ class _Turn:
         """A fold, claimed only once it is durable. A view that is not smaller is not a fold."""
         before = self._count(self._shown(ground)).tokens
         options = replace(self.options, cheap=None, fallback=None) if decision.storm else self.options
-        folded = yield from Compaction(ground, options, self.budget, self.meter, decision).run()
+        folded = yield from Compaction(ground, options, self.budget, self.meter, decision, self.story).run()
         if folded is None:
             return (yield from self._resting(ground, decision))
         if folded.tokens >= before and before <= self.budget.room:
@@ -212,7 +249,7 @@ class _Turn:
         instead: Ground | None = None,
     ) -> View:
         """The view and its receipt. `instead` is how the history is shown now, where not by a fold of this turn."""
-        mended = repair(view, self.given.grammar, self.pairer.pair(view), thinking=self.given.head.thinks_first)
+        mended = folded.mended if folded else self._mended(view)
         conversation = self.given.with_messages(mended.messages)
         if mended.messages == self.given.messages:
             conversation = self.given  # nothing to change: the very input
@@ -238,12 +275,18 @@ class _Turn:
         if folded:
             receipt = _with_fold(receipt, folded)
         if rebased:
-            cost = cache_cost(before, receipt.tokens_after, self._shared(view, last))
+            cost = self._cost(last, view)
             receipt = replace(receipt, rewritten=cost.rewritten, saved_per_turn=cost.saved_per_turn)
         return View(conversation, receipt, shown if self._durable(plan) else None, plan)
 
+    def _mended(self, view: tuple[Message, ...]) -> Repaired:
+        return repair(view, self.given.grammar, self.pairer.pair(view), thinking=self.given.head.thinks_first)
+
     def _durable(self, plan: ViewPlan) -> bool:
         return plan is not self.unsaved
+
+    def _cost(self, last: tuple[Message, ...], view: tuple[Message, ...]) -> CacheCost:
+        return cache_cost(self._count(last).tokens, self._count(view).tokens, self._shared(view, last))
 
     def _shared(self, view: tuple[Message, ...], last: tuple[Message, ...]) -> int:
         """Tokens at the beginning that the new view has in common with the last."""

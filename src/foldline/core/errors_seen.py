@@ -1,6 +1,6 @@
 """Errors that tools reported, and what cured them.
 
-    messages, pairing ── troubles ──> Trouble (the telling line, what was done before it was gone)
+    deeds ── troubles ──> Trouble (the telling line, what was done before it was gone)
 
 A trouble is the telling line of a failed result. It is cured when the same command, or the same tool on the same file,
 succeeds later; the cure names what was changed in between. Lines are quoted as they stand; nothing is concluded.
@@ -9,14 +9,12 @@ succeeds later; the cure names what was changed in between. Lines are quoted as 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from foldline.core.cycles import Pairing
-from foldline.core.deeds import FRAME, Deed, deeds
+from foldline.core.deeds import FRAME, Deed
 from foldline.core.text import head
-from foldline.core.tools import call_touches, command_of
-from foldline.model import Message, ToolCall, ToolResult
+from foldline.model import ToolResult
 
 LONGEST_LINE = 300
 """Characters of an error line that are kept: longer ones carry dumps."""
@@ -35,9 +33,6 @@ _HINTING = re.compile(
     r"invalid|missing|conflict|expected|unexpected|aborted|timed out)\b",
     re.I,
 )
-_TESTS_FAILED = re.compile(r"\b[1-9]\d{0,4} failed\b")
-_TESTS_LOOK = 600
-"""Characters at the end of a command's output in which a test run says how it went."""
 _LOOK = 20_000
 """Characters at either end of a result that are searched."""
 
@@ -51,27 +46,26 @@ class Trouble(NamedTuple):
 
 
 class _Open(NamedTuple):
-    trouble: Trouble
+    deed: Deed
     changes: int
     """Files that had been changed when it was last seen."""
 
 
-def troubles(messages: Sequence[Message], pairing: Pairing) -> tuple[Trouble, ...]:
-    """The errors of a span, newest last, uncured ones kept before cured ones where there are too many."""
+def troubles(done: Iterable[Deed]) -> tuple[Trouble, ...]:
+    """The errors in what was done, newest last, uncured ones kept before cured ones where there are too many."""
     waiting: dict[str, _Open] = {}
     cured: list[Trouble] = []
     changed: list[str] = []
-    for deed in deeds(messages, pairing):
-        goal = _goal(deed.call)
-        if deed.result is not None and failed(deed):
-            trouble = Trouble(telling_line(deed.result), deed.answer)
+    for deed in done:
+        goal = deed.goal
+        if deed.result is not None and deed.failed:
             waiting.pop(goal, None)
-            waiting[goal] = _Open(trouble, len(changed))
+            waiting[goal] = _Open(deed, len(changed))
         elif deed.verdict == "ok":
             if goal in waiting:
                 cured.append(_healed(waiting.pop(goal), goal, changed))
             changed += [touch.path for touch in deed.touched if touch.action in ("edited", "written")]
-    return _kept([item.trouble for item in waiting.values()], cured)
+    return _kept([_told(item) for item in waiting.values()], cured)
 
 
 def _kept(uncured: Sequence[Trouble], cured: Sequence[Trouble]) -> tuple[Trouble, ...]:
@@ -79,11 +73,8 @@ def _kept(uncured: Sequence[Trouble], cured: Sequence[Trouble]) -> tuple[Trouble
     return tuple(sorted(most_urgent, key=lambda trouble: trouble.message))
 
 
-def failed(deed: Deed) -> bool:
-    """The tool says so, or a test run in what a command printed."""
-    if deed.verdict != "ok" or deed.result is None or not command_of(deed.call):
-        return deed.verdict == "failed"
-    return _TESTS_FAILED.search(deed.result.text[-_TESTS_LOOK:]) is not None
+def _told(item: _Open) -> Trouble:
+    return Trouble(telling_line(item.deed.result) if item.deed.result else "", item.deed.answer)
 
 
 def telling_line(result: ToolResult) -> str:
@@ -101,16 +92,7 @@ def _candidates(text: str) -> Iterator[str]:
     yield from (*long[:1], *lines[:1])
 
 
-def _goal(call: ToolCall) -> str:
-    """What would have to succeed for an error to be gone: the command, the tool on its files, the very call."""
-    command = command_of(call)
-    if command:
-        return f"`{command.strip()}`"
-    paths = " ".join(touch.path for touch in call_touches(call))
-    return f"{call.name} {paths or call.arguments}"
-
-
 def _healed(item: _Open, goal: str, changed: Sequence[str]) -> Trouble:
     files = list(dict.fromkeys(changed[item.changes :]))[-MOST_FILES:]
     how = f"after changes to {', '.join(files)}" if files else "on a later try"
-    return item.trouble._replace(cure=f"{head(goal, 120)} succeeded {how}")
+    return _told(item)._replace(cure=f"{head(goal, 120)} succeeded {how}")

@@ -1,6 +1,6 @@
 """Facts: what must survive a fold, lifted out of the messages word for word.
 
-    messages, pairing ── facts_of ──> Facts ── then ──> the facts of everything so far
+    messages, deeds ── facts_of ──> Facts ── then ──> the facts of everything so far
 
 Each fact names the message it stands in. What the user said, ruled, decided or consented to comes from the user's own
 words alone: never from a tool, a reminder or a model. Nothing here is generated, ranked by a model, or shown: how much
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from foldline.core.cycles import Pairing
+from foldline.core.deeds import Deed
 from foldline.core.errors_seen import troubles
 from foldline.core.plans import latest_tasks
 from foldline.core.sentences import asks, bears_rule, consents, sentences, turns
@@ -98,12 +98,12 @@ def _in_order(facts: Iterable[Fact]) -> tuple[Fact, ...]:
     return tuple(fact for fact in ordered if fact not in old)
 
 
-def facts_of(messages: Sequence[Message], pairing: Pairing, *, first: int = 0) -> Facts:
-    """The facts of a span whose first message is number `first` of the history."""
+def facts_of(messages: Sequence[Message], done: Sequence[Deed], *, first: int = 0, start: int = 0) -> Facts:
+    """The facts of a span whose first message is number `first` of the history, and `start` where deeds count."""
     found = (
         *_words(messages, first),
-        *_tasks(messages, pairing, first),
-        *_troubles(messages, pairing, first),
+        *_tasks(messages, done, first, start),
+        *_troubles(messages, done, first, start),
         *_now(messages, first),
         *_earlier(messages, first),
     )
@@ -136,17 +136,18 @@ def _telling(words: str) -> Iterator[tuple[Kind, str]]:
             yield "decision", sentence.text
 
 
-def _tasks(messages: Sequence[Message], pairing: Pairing, first: int) -> Iterator[Fact]:
-    for task in latest_tasks(messages, pairing):
+def _tasks(messages: Sequence[Message], done: Sequence[Deed], first: int, start: int) -> Iterator[Fact]:
+    for task in latest_tasks(done):
         kind: Kind = "done" if task.status in ("completed", "cancelled") else "open"
         about = "" if task.status in ("pending", "completed") else task.status
-        yield Fact(kind, task.text, messages[task.message].identity, first + task.message, about, task.key)
+        at = task.message - start
+        yield Fact(kind, task.text, messages[at].identity, first + at, about, task.key)
 
 
-def _troubles(messages: Sequence[Message], pairing: Pairing, first: int) -> Iterator[Fact]:
-    for trouble in troubles(messages, pairing):
-        identity = messages[trouble.message].identity
-        yield Fact("error", trouble.text, identity, first + trouble.message, about=trouble.cure)
+def _troubles(messages: Sequence[Message], done: Sequence[Deed], first: int, start: int) -> Iterator[Fact]:
+    for trouble in troubles(done):
+        at = trouble.message - start
+        yield Fact("error", trouble.text, messages[at].identity, first + at, about=trouble.cure)
 
 
 def _now(messages: Sequence[Message], first: int) -> Iterator[Fact]:
@@ -172,9 +173,14 @@ def _earlier(messages: Sequence[Message], first: int) -> Iterator[Fact]:
             return
 
 
-def now_of(facts: Facts) -> Facts:
-    """Of these facts the ones that tell how things stand: tasks, errors, what is asked and awaited."""
-    return Facts(facts.of("done", "open", "error", "approval", "immediate", "doing"))
+def now_of(messages: Sequence[Message], done: Sequence[Deed], *, first: int = 0, start: int = 0) -> Facts:
+    """The facts of a span that tell how things stand: tasks, errors, what is asked and awaited."""
+    states = (
+        *_tasks(messages, done, first, start),
+        *_troubles(messages, done, first, start),
+        *_now(messages, first),
+    )
+    return Facts(tuple(fact for fact in _in_order(states) if fact.text))
 
 
 def _speaks(message: Message) -> bool:

@@ -64,9 +64,11 @@ def with_cycles(indices: Iterable[int], pairing: Pairing) -> set[int]:
     return wanted
 
 
-def prove(view: Sequence[Message], history: Sequence[Message], grammar: Grammar) -> None:
-    """Raises BrokenPromise where the view is not what was promised."""
-    pairing = pair(view, grammar)
+def prove(
+    view: Sequence[Message], history: Sequence[Message], grammar: Grammar, pairing: Pairing | None = None
+) -> None:
+    """Raises BrokenPromise where the view is not what was promised. Give its pairing if you have it."""
+    pairing = pairing or pair(view, grammar)
     if pairing.orphans or pairing.duplicates:
         raise BrokenPromise("a result stands in the view without its call")
     if any(cycle.pending for cycle in pairing.cycles):

@@ -161,13 +161,29 @@ def front_again(messages: Sequence[Message], plan: ViewPlan, checkpoint: Checkpo
     return (*(messages[index] for index in sorted(kept)), checkpoint.message, *user)
 
 
-def within(ground: Ground, pairing: Pairing, start: int, stop: int) -> Pairing:
-    """The pairing of messages[start:stop] by themselves, out of that of the whole where no cycle lies across."""
+def behind(front: Sequence[Message], ground: Ground, pairing: Pairing, start: int) -> Pairing | None:
+    """The pairing of a view that has this front and then messages[start:]; None where the front has steps of its own."""
+    if any(message.role not in ("user", "system") or message.results for message in front):
+        return None
+    return within(ground, pairing, start, len(ground.messages), at=len(front))
+
+
+def within(ground: Ground, pairing: Pairing, start: int, stop: int, at: int = 0) -> Pairing:
+    """The pairing of messages[start:stop] in a list that has them from `at` on, out of that of the whole where no cycle
+    lies across."""
     inner = [cycle for cycle in pairing.cycles if cycle.stop > start and cycle.start < stop]
     across = any(cycle.start < start or cycle.stop > stop for cycle in inner)
     if across or pairing.orphans or pairing.duplicates:
-        return pair(ground.messages[start:stop], ground.conversation.grammar)
-    return Pairing(tuple(_moved(cycle, start) for cycle in inner) if start else tuple(inner))
+        alone = pair(ground.messages[start:stop], ground.conversation.grammar)
+        return _all_moved(alone, -at) if at else alone
+    return _all_moved(Pairing(tuple(inner)), start - at) if start != at else Pairing(tuple(inner))
+
+
+def _all_moved(pairing: Pairing, by: int) -> Pairing:
+    places = (
+        tuple(Place(message - by, nth) for message, nth in found) for found in (pairing.orphans, pairing.duplicates)
+    )
+    return Pairing(tuple(_moved(cycle, by) for cycle in pairing.cycles), *places)
 
 
 def _moved(cycle: ToolCycle, by: int) -> ToolCycle:

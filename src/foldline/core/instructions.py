@@ -25,7 +25,7 @@ _TITLE = re.compile(r"\W*(?:compact(?:ion)?|summary|summari[sz]ation) instructio
 
 def compact_instructions(messages: Sequence[Message], memory_texts: Iterable[str] = ()) -> str:
     """All such sections, the memory files' first. Where they are too long the latest count, and the rest is said."""
-    texts = (*memory_texts, *(own_words(message) for message in messages))
+    texts = (*memory_texts, *filter(None, map(own_words, messages)))
     newest = list(dict.fromkeys(reversed([section for text in texts for section in _sections(text)])))
     kept, room = list[str](), LONGEST
     for section in newest:

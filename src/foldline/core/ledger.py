@@ -1,6 +1,6 @@
 """The ledger: which files were read, written, edited, deleted or moved, and which commands ran with what outcome.
 
-    messages, pairing ── ledger_of ──> Ledger ── then ──> the ledger of everything so far
+    deeds ── ledger_of ──> Ledger ── then ──> the ledger of everything so far
 
 It is read off tool calls and their results, by the names and arguments real agents use, and from shell commands where
 they leave no doubt. A call that failed, or has no result, changed nothing. The order is that of the first touch, so the
@@ -9,16 +9,13 @@ same history gives the same text. It is written into checkpoints by the program,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from foldline.core.cycles import Pairing
-from foldline.core.deeds import Verdict, deeds
+from foldline.core.deeds import Deed, Verdict
 from foldline.core.shell import Touch
 from foldline.core.text import head
-from foldline.core.tools import command_of
-from foldline.model import Message
 
 MOST_COMMANDS = 40
 """Commands kept, the newest: older ones are in the archive."""
@@ -94,15 +91,14 @@ class Ledger:
         )
 
 
-def ledger_of(messages: Sequence[Message], pairing: Pairing) -> Ledger:
-    """What the calls of these messages did, as their results show."""
+def ledger_of(done: Iterable[Deed]) -> Ledger:
+    """What was done, as the results show."""
     files: dict[str, frozenset[str]] = {}
     moves: list[tuple[str, str]] = []
     commands: list[Command] = []
-    for deed in deeds(messages, pairing):
-        command = command_of(deed.call)
-        if command:
-            commands.append(Command(head(command.strip(), LONGEST_COMMAND), deed.verdict))
+    for deed in done:
+        if deed.command:
+            commands.append(Command(head(deed.command.strip(), LONGEST_COMMAND), deed.verdict))
         for touch in deed.touched:
             _enter(files, moves, touch)
     return Ledger(tuple(files.items()), tuple(moves), _newest(commands))

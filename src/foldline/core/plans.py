@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from foldline.core.cycles import Pairing
-from foldline.core.deeds import Deed, deeds
+from foldline.core.deeds import Deed
 from foldline.core.tools import bare_name
-from foldline.model import Message
 
 _LISTS = {
     "todowrite": "todos",
@@ -48,11 +46,11 @@ class Task(NamedTuple):
     key: str = ""
 
 
-def latest_tasks(messages: Sequence[Message], pairing: Pairing) -> tuple[Task, ...]:
+def latest_tasks(done: Iterable[Deed]) -> tuple[Task, ...]:
     """The tasks as they stood last: the newest whole list, or single tasks as created and updated."""
     single: dict[str, Task] = {}
     latest: tuple[Task, ...] = ()
-    for deed in deeds(messages, pairing):
+    for deed in done:
         name = bare_name(deed.call.name)
         if deed.verdict == "failed" or (name not in _LISTS and name not in ("taskcreate", "taskupdate")):
             continue

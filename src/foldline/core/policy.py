@@ -4,7 +4,8 @@
 
 Pruning is tried above 70 % of the room, compaction above all of it, both strictly. After a compaction the next one
 waits for enough new tokens; if the room is exceeded before that, the last one kept too much, so the next is given a
-smaller target instead of the same one again. The cost of a broken prompt cache is reckoned, and stands in the receipt.
+smaller target instead of the same one again. So that there is room to wait, a view should be `at_ease` after its fold.
+The cost of a broken prompt cache is reckoned, and stands in the receipt.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ TIGHTER = 0.5
 """By how much the target shrinks with each compaction in a row."""
 EMERGENCY_SHARES = (0.9, 0.7, 0.5, 0.3)
 """How much of what may have fitted is tried after each refusal: counts can be far off, and tries are few."""
+PAYBACK = 20
+"""Turns within which a pruned view must have paid for the cache it broke: about the steps an agent takes on a request.
+Beyond that, the next fold is likely to break it anyway."""
 CACHE_READ, CACHE_WRITE = 0.1, 1.25
 """What providers charge for cached and for newly cached tokens, as shares of the plain price."""
 
@@ -52,16 +56,21 @@ def decide(tokens: int, budget: Budget, past: Past | None = None, *, bytes_: int
     """What to do with a view of so many tokens and bytes."""
     past = past or Past()
     heavy = budget.max_bytes is not None and bytes_ > budget.max_bytes
-    if tokens > budget.at(budget.compact_at) or heavy:
-        return _compact(tokens, budget, past, heavy)
+    again = past.tokens_after is not None and tokens - past.tokens_after < MIN_NEW * budget.room
+    waits = again and tokens <= budget.room
+    if heavy or (tokens > budget.at(budget.compact_at) and not waits):
+        return _compact(tokens, budget, past.in_row + 1 if again else 1, heavy)
     if tokens > budget.at(budget.prune_at):
         return Decision("prune", f"{tokens:,} tokens are over {budget.prune_at:.0%} of {budget.room:,}", budget.room)
     return Decision("rest", f"{tokens:,} tokens fit in {budget.room:,}", budget.room)
 
 
-def _compact(tokens: int, budget: Budget, past: Past, heavy: bool) -> Decision:
-    again = past.tokens_after is not None and tokens - past.tokens_after < MIN_NEW * budget.room
-    in_row = past.in_row + 1 if again else 1
+def at_ease(budget: Budget) -> int:
+    """The size up to which a view can take in enough new tokens before it has to be folded again."""
+    return max(budget.at(budget.compact_at) - budget.at(MIN_NEW), 1)
+
+
+def _compact(tokens: int, budget: Budget, in_row: int, heavy: bool) -> Decision:
     target = max(int(budget.at(budget.target) * TIGHTER ** (in_row - 1)), 1)
     limit = budget.at(budget.compact_at)
     what = f"the request is over {budget.max_bytes:,} bytes" if heavy else f"{tokens:,} tokens are over {limit:,}"
@@ -91,6 +100,11 @@ class CacheCost:
     def turns_to_pay(self) -> float:
         """Turns after which the change has paid for itself."""
         return self.rewritten / self.saved_per_turn if self.saved_per_turn else float("inf")
+
+    @property
+    def pays(self) -> bool:
+        """Soon enough to be made for its own sake."""
+        return self.turns_to_pay <= PAYBACK
 
 
 def cache_cost(before: int, after: int, shared_prefix: int) -> CacheCost:

@@ -26,6 +26,11 @@ GAP = "\n\n"
 LONGEST_NAME = 80
 """Characters of an id or a tool's name that a label shows."""
 _LINE_END = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_ODD_END = re.compile(r"[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+LABEL = 16
+"""Tokens that a label and the border after it have at most, besides an id longer than usual."""
+WHOLE = 0.5
+"""Share of its bytes that a message shows, from which on its known size is taken for that of what is shown."""
 _SPEAKERS = {
     Origin.SYSTEM: "system",
     Origin.USER: "user",
@@ -67,7 +72,10 @@ class Entry(NamedTuple):
     text: str
 
     def __str__(self) -> str:
-        return f"[{self.label}] {_LINE_END.sub(_indented, self.text)}"
+        if _ODD_END.search(self.text):
+            return f"[{self.label}] {_LINE_END.sub(_indented, self.text)}"
+        shown = self.text.replace("\n", "\n  ")
+        return f"[{self.label}] {shown}"
 
 
 def _indented(end: re.Match[str]) -> str:
@@ -138,14 +146,17 @@ def chunks(
     room: int,
     size: Callable[[str], int],
     first: int = 0,
+    known: Sequence[int] = (),
 ) -> list[Chunk]:
-    """The record in pieces of at most `room` tokens, cut between tool cycles where they fit. Covers everything."""
+    """The record in pieces of at most `room` tokens, cut between tool cycles where they fit. Covers everything.
+
+    `known` are the messages' own tokens, if they were counted: what is shown nearly whole is not counted again.
+    """
     groups: list[list[Chunk]] = [[]]
     used, gap = 0, size(GAP) + 1  # one for what rounding loses
     for unit in units(len(messages), pairing):
         found = [item for index in unit for item in entries(messages[index], first + index + 1, limits)]
-        for piece in _fitting(found, unit, room, size, first):
-            tokens = size(piece.text)
+        for piece, tokens in _fitting(found, unit, room, size, first, _bound(messages, unit, found, known)):
             if groups[-1] and used + gap + tokens > room:
                 groups.append([])
                 used = 0
@@ -158,16 +169,31 @@ def _joined(group: Sequence[Chunk]) -> Chunk:
     return Chunk(group[0].start, group[-1].stop, GAP.join(piece.text for piece in group if piece.text))
 
 
-def _fitting(found: Sequence[Entry], unit: range, room: int, size: Callable[[str], int], first: int) -> Iterator[Chunk]:
-    """A unit as one piece; where it is too large, its entries; where one is too large by itself, slices of it."""
+def _bound(messages: Sequence[Message], unit: range, found: Sequence[Entry], known: Sequence[int]) -> int:
+    """Tokens that a unit has at most, by what is known of its messages; 0 where that would say far too much."""
+    if not known:
+        return 0
+    shown = sum(len(item.text) for item in found)
+    if shown < WHOLE * sum(len(messages[index].raw or b"") for index in unit):
+        return 0
+    indents = sum(item.text.count("\n") for item in found)
+    return sum(known[index] for index in unit) + indents + sum(LABEL + len(item.label) for item in found)
+
+
+def _fitting(
+    found: Sequence[Entry], unit: range, room: int, size: Callable[[str], int], first: int, bound: int
+) -> Iterator[tuple[Chunk, int]]:
+    """A unit as one piece, with its tokens; where it is too large, its entries; where one is too large by itself,
+    slices of it."""
     whole = "\n".join(map(str, found))
-    if size(whole) <= room:
-        yield Chunk(unit.start, unit.stop, whole)
+    tokens = bound if 0 < bound <= room else size(whole)
+    if tokens <= room:
+        yield Chunk(unit.start, unit.stop, whole), tokens
         return
     for item in found:
         at = item.at - first
         for text in _slices(item, room, size):
-            yield Chunk(at, at + 1, text)
+            yield Chunk(at, at + 1, text), size(text)
 
 
 def _slices(item: Entry, room: int, size: Callable[[str], int]) -> Iterator[str]:

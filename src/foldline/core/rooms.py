@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from foldline.core.facts import Facts
+from foldline.core.fold import newest_user
 from foldline.core.ground import Ground
 from foldline.core.ledger import Ledger
 from foldline.core.meter import Meter
@@ -42,12 +43,35 @@ MARGIN = 0.96
 class Rooms:
     """The rooms of one fold. Sizes are in the provider's tokens, as far as the meter knows them."""
 
-    def __init__(self, ground: Ground, meter: Meter, target: int, limit: int) -> None:
+    def __init__(self, ground: Ground, meter: Meter, target: int, limit: int, ease: int) -> None:
         self.ground, self.meter = ground, meter
-        self.target, self.limit = min(target, int(limit * MARGIN)), limit
+        self.limit = limit
+        self.carried = self._carried(target)
+        """Tokens of the newest user message, where it is too large for the tail and stands by itself."""
+        self.target = min(target, int(limit * MARGIN), self._beside(target, int(ease * MARGIN)))
+        """Tokens of everything else."""
+
+    def _carried(self, target: int) -> int:
+        if self.newest is None or sum(self.sizes(self.newest, target)) <= target:
+            return 0
+        return self.tokens(self.newest)
+
+    def _beside(self, target: int, ease: int) -> int:
+        """The share of what is left beside a carried message that the target is of the whole, and not more than leaves
+        the view at ease."""
+        fixed = self.head + self.carried
+        return max(min(fixed + max(self.limit - fixed, 0) * target // self.limit, ease) - self.carried, 1)
+
+    def tokens(self, index: int) -> int:
+        """Of one message."""
+        return round(self.meter.message(self.ground.messages[index]) * self.meter.ratio)
 
     def size(self, text: str) -> int:
         return round(self.meter.text(text) * self.meter.ratio)
+
+    @cached_property
+    def newest(self) -> int | None:
+        return newest_user(self.ground.messages)
 
     @cached_property
     def head(self) -> int:
@@ -60,7 +84,8 @@ class Rooms:
     def words(self) -> int:
         """About the tokens that everything the user has said takes in a checkpoint."""
         past = self.ground.past.facts.of("user") if self.ground.past else ()
-        new = map(own_words, self.ground.messages[self.ground.begin :])
+        spared = self.newest if self.carried else None
+        new = (own_words(m) for at, m in enumerate(self.ground.messages) if at >= self.ground.begin and at != spared)
         said = (text for text in (*(fact.text for fact in past), *new) if text)
         return int(sum(self.size(text) + 4 for text in said) * SAID_TWICE)
 
@@ -68,7 +93,8 @@ class Rooms:
         """Tokens for the checkpoint: its share of the target, and more where the user's words need it."""
         base = self._base(share)
         wanted = base // 2 + (self.words if words is None else words)
-        most = min(base + int(self.target * WORDS_SHARE * share), max(self.limit - self.head, CHECKPOINT_EVER))
+        free = self.limit - self.head - self.carried
+        most = min(base + int(self.target * WORDS_SHARE * share), max(free, CHECKPOINT_EVER))
         return min(max(base, wanted), most)
 
     def _base(self, share: float) -> int:
@@ -78,6 +104,7 @@ class Rooms:
         """Tokens for the messages that stay."""
         messages = self.ground.messages
         pinned = {pin for pin in (*pins, *self.ground.plan.pins) if 0 <= pin < len(messages)}
+        pinned -= {self.newest} if self.carried else set()
         fixed = round(sum(self.meter.message(messages[pin]) for pin in pinned) * self.meter.ratio)
         return max(self.target - self.head - fixed - self.checkpoint(share), 0)
 
@@ -100,7 +127,7 @@ class Rooms:
         found = [0] * len(messages)
         total = 0
         for index in range(len(messages) - 1, start - 1, -1):
-            found[index] = round(self.meter.message(messages[index]) * self.meter.ratio)
+            found[index] = self.tokens(index)
             total += found[index]
             if total > tokens:
                 break

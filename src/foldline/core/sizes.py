@@ -25,6 +25,8 @@ LOOK_BACK = 1_024
 LARGEST = 2_000_000
 """Longer texts are estimated: no window takes them anyway."""
 
+CACHED_MESSAGES = 32_768
+"""Messages whose size is remembered, the newest: a long session counts the same ones in one view after another."""
 CACHED_TEXTS = 65_536
 """Texts remembered, of about 200 bytes each: a conversation of tens of thousands of parts stays known."""
 
@@ -86,7 +88,10 @@ class Size(NamedTuple):
         return self.text + self.media
 
     def plus(self, other: Size) -> Size:
-        return Size(*map(int.__add__, self, other))
+        text, media, thinking, error, bytes_ = other
+        return Size(
+            self.text + text, self.media + media, self.thinking + thinking, self.error + error, self.bytes + bytes_
+        )
 
     def minus(self, other: Size) -> Size:
         return Size(*map(int.__sub__, self, other))
@@ -107,6 +112,9 @@ class Sizer:
     def __init__(self, counter: Counter) -> None:
         self._counter = counter
         self._texts: dict[str | tuple[int, int], int] = {}
+        self._messages: dict[
+            int, tuple[Message, Size]
+        ] = {}  # by the object's own number, which it has while it is here
         self.work = Work()
 
     def text(self, text: str) -> int:
@@ -122,9 +130,17 @@ class Sizer:
 
     def message(self, message: Message) -> Size:
         """Tokens of a message with its framing; its bytes as they came, or about as they would be written."""
+        known = self._messages.get(id(message))
+        if known is not None:
+            return known[1]
         self.work = self.work._replace(messages=self.work.messages + 1)
         size = total(map(self.part, message.parts), Size(text=MESSAGE))
-        return size if message.raw is None else size._replace(bytes=len(message.raw))
+        if message.raw is not None:
+            size = size._replace(bytes=len(message.raw))
+        if len(self._messages) >= CACHED_MESSAGES:
+            del self._messages[next(iter(self._messages))]
+        self._messages[id(message)] = message, size
+        return size
 
     def head(self, head: Head) -> Size:
         """Tokens of the system prompt and the tools with their framing."""

@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from foldline.core.asking import Ask, Reply
-from foldline.core.audit import BINDING, Evidence, Finding, audit, comparable
+from foldline.core.audit import BINDING, Evidence, Finding, audit
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.cycles import Pairing
+from foldline.core.deeds import Deed
+from foldline.core.echoes import Heard
 from foldline.core.effects import Asking
 from foldline.core.extract import VERSION, extract
 from foldline.core.facts import Facts
@@ -24,6 +26,7 @@ from foldline.core.options import Options, Voice
 from foldline.core.prompts import merge_request, prompt, repair_request, summary_request, version_of
 from foldline.core.receipt import Attempt
 from foldline.core.render import BRIEF, Chunk, Limits, chunks, fence
+from foldline.core.story import Voices, voices_in
 from foldline.core.styles import STYLES, Style
 from foldline.core.summary import Summary, accept, render
 from foldline.errors import CallerError, Overflow, SummaryError
@@ -53,7 +56,12 @@ class Span:
     first: int
     facts: Facts
     """Of everything so far, these messages included."""
+    deeds: tuple[Deed, ...] = ()
     previous: Checkpoint | None = None
+    voices: Voices | None = None
+    """Whose words stand in the messages, where that is known already."""
+    tokens: tuple[int, ...] = ()
+    """The messages' sizes, where they are known already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +124,9 @@ class _Desk:
         raise Overflow(f"{self.voice.name} refuses even small pieces")
 
     def _read(self, room: int) -> Generator[Asking, list[Any], Written]:
-        pieces = chunks(self.span.messages, self.span.pairing, self.limits, room, self.size, first=self.span.first) or [
-            Chunk(0, 0, "(nothing)")
-        ]
+        span = self.span
+        found = chunks(span.messages, span.pairing, self.limits, room, self.size, span.first, span.tokens)
+        pieces = found or [Chunk(0, 0, "(nothing)")]
         asks = [self._ask(self._record(piece, number == 0)) for number, piece in enumerate(pieces)]
         summaries = yield from self._answers(asks)
         summary = summaries[0]
@@ -251,9 +259,10 @@ def evidence(span: Span) -> Evidence:
     names = [call.id for message in span.messages for call in message.calls]
     names += [span.previous.text] if span.previous else []
     everything = "\n".join((*names, *spoken, *shown))
-    for text, is_tools in _earlier(span):
-        (shown if is_tools else spoken).append(text)
-    return Evidence(everything, comparable("\n".join(spoken)), comparable("\n".join(shown)), span.facts)
+    voices, earlier = span.voices or voices_in(span.messages), tuple(_earlier(span))
+    said = voices.said.and_in(Heard.in_text(*(text for text, is_tools in earlier if not is_tools)))
+    printed = voices.shown.and_in(Heard.in_text(*(text for text, is_tools in earlier if is_tools)))
+    return Evidence(everything, said, printed, span.facts)
 
 
 def _earlier(span: Span) -> Iterator[tuple[str, bool]]:

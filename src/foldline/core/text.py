@@ -11,7 +11,9 @@ _MAX_STEPS = 16
 
 def head(text: str, length: int) -> str:
     """At most the first `length` characters."""
-    end = min(max(length, 0), len(text))
+    if len(text) <= length:
+        return text
+    end = max(length, 0)
     for _ in range(_MAX_STEPS):
         if not _inside(text, end):
             break

@@ -54,7 +54,7 @@ def retells(message: Message) -> bool:
 
 def own_words(message: Message) -> str:
     """What the user said, without what a client put beside it; "" for messages that are not the user's."""
-    return "" if retells(message) else spoken(message)
+    return "" if message.role != "user" or retells(message) else spoken(message)
 
 
 def spoken(message: Message) -> str:

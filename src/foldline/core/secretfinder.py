@@ -1,0 +1,231 @@
+"""Where the secrets of a text stand. What they look like is in secretforms.py, how they are masked in redact.py.
+
+    text ── secrets ──> Secret, Secret, …
+
+A span can be replaced by a mask without harm to JSON around it: it takes in whole escapes, and no quote that ends a
+string. Time is in proportion to the text: plain searches find the places, and what was read there is not read again.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
+
+from foldline.core.secretforms import (
+    AWS_SECRET,
+    KEYS_BY_HINT,
+    NAME_HINTS,
+    NAMES,
+    Key,
+    Trust,
+    looks_made_up,
+    names_key,
+    secretive,
+)
+
+MASK = "[masked "
+"""How every mask begins. A value that is cut off by one was looked at before."""
+
+
+class Secret(NamedTuple):
+    """What was found, and where it stands in the text."""
+
+    kind: str
+    start: int
+    end: int
+
+
+Reading: TypeAlias = tuple[int, Sequence[Secret]]
+"""Where reading ended, and what was found on the way."""
+
+
+def secrets(text: str) -> Iterator[Secret]:
+    """Every secret in a text, those of one kind in order. They may overlap."""
+    for hint, keys in KEYS_BY_HINT.items():
+        if hint in text:
+            for key in keys:
+                yield from _keys(text, key)
+    if "://" in text:
+        yield from _urls(text)
+    if _PEM in text:
+        yield from _private_keys(text)
+    lowered = text.replace("\u0130", "i").lower()  # the one letter that grows in lower case, and would move the rest
+    if "bearer" in lowered:
+        yield from _bearers(text, lowered)
+    if "authorization" in lowered:
+        yield from _basics(text, lowered)
+    for hint in NAME_HINTS:
+        if hint in lowered:
+            yield from _assigned(text, lowered, hint)
+
+
+def _each(text: str, word: str, read: Callable[[int], Reading]) -> Iterator[Secret]:
+    """Reads at every place where a word stands, and goes on where that reading ended."""
+    at = text.find(word)
+    while at >= 0:
+        end, found = read(at)
+        yield from found
+        at = text.find(word, max(end, at + 1))
+
+
+_ESCAPES = "bfnrtu"
+_HEX = frozenset("0123456789abcdefABCDEF")
+
+
+def _escaped(text: str, at: int) -> bool:
+    """The character belongs to the backslash before it, as in JSON."""
+    start = at
+    while start and text[start - 1] == "\\":
+        start -= 1
+    return (at - start) % 2 == 1
+
+
+def _begins_word(text: str, at: int) -> bool:
+    """No letter or digit is before it, but for an escape's: \\n, %20."""
+    if not at or not (text[at - 1].isalnum() or text[at - 1] in "_-"):
+        return True
+    if text[at - 1] in _ESCAPES and _escaped(text, at - 1):
+        return True
+    return text[max(at - 3, 0) : at - 2] == "%" and _HEX.issuperset(text[at - 2 : at])
+
+
+def _keys(text: str, key: Key) -> Iterator[Secret]:
+    def read(at: int) -> Reading:
+        if not (key.anywhere or _begins_word(text, at)) or (text[at] in _ESCAPES and _escaped(text, at)):
+            return at, ()
+        match = key.shape.match(text, at)
+        if not match or looks_made_up(match["body"]):
+            return match.end() if match else at, ()
+        found = Secret(key.kind, *match.span())
+        second = AWS_SECRET.match(text, match.end()) if key.kind == "aws-key" else None
+        return match.end(), (found, Secret("aws-secret", *second.span("body"))) if second else (found,)
+
+    return _each(text, key.begins, read)
+
+
+_LOGIN = re.compile(r"://[^\s/@:\"'`<>\\]{0,100}+:(?P<body>[^\s/@\"'`<>\\]{1,200}+)@")
+
+
+def _urls(text: str) -> Iterator[Secret]:
+    """The password in user:password@host."""
+
+    def read(at: int) -> Reading:
+        match = _LOGIN.match(text, at)
+        if not match or not secretive(match["body"], "password", literal=True):
+            return at, ()
+        return match.end(), (Secret("url-password", *match.span("body")),)
+
+    return _each(text, "://", read)
+
+
+_PEM = "-----BEGIN "
+_PEM_OPENS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_INSIDE = re.compile(r"(?:[^\"\\-]|\\.|-(?!----))*+(?=-----END )", re.S)
+_PEM_LINE = re.compile(r"[\s\"'`+,\\nr>|→0-9-]{0,24}+(?P<body>[A-Za-z0-9+/=]{24,}+)")
+"""A line of a key whose end is missing, or that is quoted line by line."""
+_LONG = re.compile(r"[A-Za-z0-9+/]{32}")
+
+
+def _private_keys(text: str) -> Iterator[Secret]:
+    def read(at: int) -> Reading:
+        opening = _PEM_OPENS.match(text, at)
+        if not opening:
+            return at, ()
+        inside = _PEM_INSIDE.match(text, opening.end())
+        if inside:
+            real = _LONG.search(inside[0]) is not None
+            return inside.end(), (Secret("private-key", *inside.span()),) if real else ()
+        found, end = [], opening.end()
+        while line := _PEM_LINE.match(text, end):
+            found.append(Secret("private-key", *line.span("body")))
+            end = line.end()
+        return end, found
+
+    return _each(text, _PEM, read)
+
+
+_BEARER = re.compile(r"[ \t]{1,3}+(?P<body>[A-Za-z0-9._~+/=-]{16,}+)")
+_BASIC = re.compile(r"[ \t]{1,3}+(?P<body>[A-Za-z0-9+/]{6,}+={0,2}+)")
+
+
+def _bearers(text: str, lowered: str) -> Iterator[Secret]:
+    def read(at: int) -> Reading:
+        match = _BEARER.match(text, at + len("bearer"))
+        if not match or not secretive(match["body"], "token", literal=False):
+            return at, ()
+        return match.end(), (Secret("bearer-token", *match.span("body")),)
+
+    return _each(lowered, "bearer", read)
+
+
+def _basics(text: str, lowered: str) -> Iterator[Secret]:
+    def read(at: int) -> Reading:
+        match = _BASIC.match(text, at + len("basic"))
+        if not match or not _is_login(match["body"]):
+            return at, ()
+        return match.end(), (Secret("authorization", *match.span("body")),)
+
+    return _each(lowered, "basic", read)
+
+
+def _is_login(body: str) -> bool:
+    """User and password in base64, with the colon between them."""
+    try:
+        return b":" in base64.b64decode(body, validate=True)
+    except ValueError:
+        return False
+
+
+_SEPARATOR = re.compile(
+    r"(?P<named>\\{0,7}+[\"'`])?[ \t]{0,8}+(?::[ \t]?+\w{1,20}+[ \t]?+=|=>|:=|={1,3}+|:)[ \t]{0,8}+"
+)
+_QUOTED = re.compile(
+    r"\"(?P<double>(?:[^\s\"\\]|\\\S)++)\"|'(?P<single>(?:[^\s\"'\\]|\\\S)++)'|`(?P<tick>(?:[^\s\"`\\]|\\\S)++)`"
+    r"|(?P<slashes>\\{1,7}+)(?P<mark>[\"'`])(?P<inner>(?:[^\s\"'`\\]|\\{2,7}+[^\s\"'`\\])++)(?P=slashes)(?P=mark)"
+)
+_BARE = re.compile(r"(?:[^\s\"'`\\,;<>(){}\[\]&|]|\\[^\s\"'`nrtu])++(?![(\[])")
+_LINE = re.compile(r"(?:[^\s\"'`\\]|\\[^\s\"'`nrtu])++")
+_FLAG = re.compile(r"[ \t]{1,2}+(?=[^\s-])")
+_BEFORE = 40
+"""How much of a name before its last word is looked at."""
+
+
+def _assigned(text: str, lowered: str, hint: str) -> Iterator[Secret]:
+    """Values beside a name that tells of a secret: in a .env file, in code, JSON or YAML, after a flag."""
+    for word, (kind, trust) in NAMES.items():
+        if hint not in word:
+            continue
+
+        def read(at: int, end: int = len(word), kind: str = kind, trust: Trust = trust) -> Reading:
+            before, name = text[max(at - _BEFORE, 0) : at], text[at : at + end]
+            if kind == "api-key" and not names_key(before, name):
+                return at, ()
+            value = _value(text, at + end, before, env=name.isupper())
+            if value is None:
+                return at, ()
+            start, stop, literal = value
+            said = text[start:stop]
+            secret = MASK not in said and not text.startswith(MASK, stop) and secretive(said, trust, literal=literal)
+            return stop, (Secret(kind, start, stop),) if secret else ()
+
+        yield from _each(lowered, word, read)
+
+
+def _value(text: str, at: int, before: str, *, env: bool) -> tuple[int, int, bool] | None:
+    """Where the value that belongs to a name begins and ends, and whether nothing but a value can stand there."""
+    separator = _SEPARATOR.match(text, at)
+    if not separator and before.rpartition(" ")[2].startswith("--"):
+        separator = _FLAG.match(text, at)
+    if not separator:
+        return None
+    literal = env and separator[0] == "="
+    quoted = _QUOTED.match(text, separator.end())
+    if quoted:
+        start, end = quoted.span(quoted.lastgroup or 0)
+        return start, end, literal
+    if separator.re is _SEPARATOR and separator["named"]:
+        return None  # a number or the like in JSON: in its place a mask would be no JSON
+    bare = (_LINE if literal else _BARE).match(text, separator.end())
+    return (*bare.span(), literal) if bare else None

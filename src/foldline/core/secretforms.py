@@ -1,0 +1,152 @@
+"""What secrets look like: the keys of known services, and values that stand beside a telling name.
+
+    KEYS      how a key of a service begins and goes on          NAMES    which names tell of a secret
+
+    looks_made_up(body)      xxxx, your-key-here: a placeholder        secretive(value, trust)   a secret, by its name
+
+Pure judgement of short strings; where they stand in a text is found in secretfinder.py. Every
+pattern is matched at a place that a plain search found, repeats one class at a time without giving back, and so takes
+time in proportion to what it reads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Literal, NamedTuple, TypeAlias
+
+Trust: TypeAlias = Literal["password", "secret", "token"]
+"""How much a name tells: beside a password almost anything is one; beside a token only what looks random."""
+
+
+class Key(NamedTuple):
+    """A service's key: the text it begins with, its whole shape, and whether it may begin in the middle of a word."""
+
+    kind: str
+    begins: str
+    shape: re.Pattern[str]
+    anywhere: bool = True
+
+
+def _key(kind: str, begins: str, rest: str, *, anywhere: bool = True) -> Key:
+    return Key(kind, begins, re.compile(re.escape(begins) + f"(?P<body>{rest})"), anywhere)
+
+
+_WORD = r"[A-Za-z0-9]"
+_URLSAFE = r"[A-Za-z0-9_-]"
+
+KEYS = (
+    _key("anthropic-key", "sk-ant-", _URLSAFE + "{16,}+"),
+    _key("openai-key", "sk-proj-", _URLSAFE + "{20,}+"),
+    _key("openai-key", "sk-svcacct-", _URLSAFE + "{20,}+"),
+    _key("openai-key", "sk-admin-", _URLSAFE + "{20,}+"),
+    _key("openrouter-key", "sk-or-v1-", _WORD + "{32,}+"),
+    _key("api-key", "sk-", _WORD + "{20,}+", anywhere=False),
+    _key("google-key", "AIza", _URLSAFE + "{35,}+", anywhere=False),
+    _key("google-token", "ya29.", _URLSAFE + "{20,}+", anywhere=False),
+    _key("google-secret", "GOCSPX-", _URLSAFE + "{20,}+"),
+    _key("aws-key", "AKIA", "[A-Z0-9]{16}[A-Za-z0-9]*+", anywhere=False),
+    _key("aws-key", "ASIA", "[A-Z0-9]{16}[A-Za-z0-9]*+", anywhere=False),
+    *(_key("github-token", f"gh{letter}_", _WORD + "{36,}+") for letter in "pousr"),
+    _key("github-token", "github_pat_", r"\w{22,}+"),
+    _key("gitlab-token", "glpat-", r"[A-Za-z0-9_.-]{20,}+"),
+    *(_key("slack-token", f"xox{letter}-", r"[A-Za-z0-9-]{10,}+") for letter in "bpares"),
+    _key("slack-token", "xapp-", r"[A-Za-z0-9-]{20,}+"),
+    _key("slack-webhook", "hooks.slack.com/services/", r"[A-Za-z0-9/]{20,}+"),
+    *(_key("stripe-key", f"{who}k_{mode}_", _WORD + "{16,}+") for who in "sr" for mode in ("live", "test")),
+    _key("stripe-key", "whsec_", r"[A-Za-z0-9+/=]{24,}+"),
+    _key("npm-token", "npm_", _WORD + "{36,}+"),
+    _key("pypi-token", "pypi-", _URLSAFE + "{50,}+"),
+    _key("huggingface-token", "hf_", _WORD + "{30,}+", anywhere=False),
+    _key("groq-key", "gsk_", _WORD + "{40,}+"),
+    _key("xai-key", "xai-", _WORD + "{40,}+"),
+    _key("perplexity-key", "pplx-", _WORD + "{32,}+"),
+    _key("sendgrid-key", "SG.", r"[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+", anywhere=False),
+    _key("digitalocean-token", "dop_v1_", r"[a-f0-9]{40}[A-Za-z0-9]*+"),
+    _key("vault-token", "hvs.", _URLSAFE + "{24,}+", anywhere=False),
+    _key("age-key", "AGE-SECRET-KEY-1", r"[A-Z0-9]{50}[A-Za-z0-9]*+"),
+    _key("jwt", "eyJ", r"[A-Za-z0-9_-]{8,}+\.eyJ[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]{8,}+){1,3}+", anywhere=False),
+)
+
+_HINTS = ("sk-", "xox", "k_live_", "k_test_")
+"""Pieces that several beginnings share, so that one search can tell that none of them is there."""
+
+
+def _by_hint() -> Mapping[str, tuple[Key, ...]]:
+    hints = {key.begins: next((hint for hint in _HINTS if hint in key.begins), key.begins) for key in KEYS}
+    return {hint: tuple(key for key in KEYS if hints[key.begins] == hint) for hint in dict.fromkeys(hints.values())}
+
+
+KEYS_BY_HINT = _by_hint()
+
+AWS_SECRET = re.compile(r"[\s,:;|\"']{1,5}+(?P<body>[A-Za-z0-9/+]{40,}+)")
+"""The other half of an AWS key, where it simply follows the first."""
+
+NAME_HINTS = ("pass", "pwd", "secret", "credential", "key", "token")
+"""Every name that tells of a secret has one of these in it."""
+NAMES: Mapping[str, tuple[str, Trust]] = {
+    "password": ("password", "password"),
+    "passwd": ("password", "password"),
+    "passphrase": ("password", "password"),
+    "pwd": ("password", "secret"),
+    "secret": ("secret", "secret"),
+    "credential": ("secret", "secret"),
+    "credentials": ("secret", "secret"),
+    "key": ("api-key", "secret"),
+    "token": ("token", "token"),
+}
+"""How the names end that tell of a secret, in lower case. Of keys, those that `names_key` knows."""
+
+_OPENS = re.compile(
+    r"(?:api|access|private|auth|encryption|signing|account|master|storage|subscription|ssh|deploy|secret)[_-]?\Z", re.I
+)
+_OTHER = re.compile(r"(?:PUBLIC|PRIMARY|FOREIGN|CACHE|PARTITION|SORT|OBJECT|UNIQUE)_\Z")
+_MADE_UP = re.compile(r"your|example|placeholder|change.?me|x{4}|\*{3}|\.{3}|redacted|[<>]|0{8}", re.I)
+_EMPTY_WORDS = """
+string required optional password passwd passphrase secret token username user pass undefined null none true false
+default value test hidden
+"""
+_WORDS = frozenset(_EMPTY_WORDS.split())
+"""What stands beside such names in schemas, forms and examples."""
+_REFERS = re.compile(r"[$%{<\[(:,}\])]|process\.|os\.|env\.|vault:|secrets?\.|file:|https?:|/run/|/etc/", re.I)
+"""A value that begins so is looked up somewhere else."""
+_CODE = re.compile(r"[&*@!|>/.~#=-]|[A-Za-z_$][\w$]*+(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*+)++\Z")
+"""A value that begins or is built so is rather a piece of code."""
+_SPECIAL = re.compile(r"[0-9]|.[!@#$%^&*?~+].", re.S)
+_FEWEST = 8
+"""Different characters a key has at least. Random ones of 16 digits have fewer once in thousands, longer ones never."""
+_SHORTEST: dict[Trust, int] = {"password": 6, "secret": 8, "token": 16}
+_PIECE: dict[Trust, int] = {"secret": 6, "token": 8}
+"""How long letters and digits in one piece must be to be no word, given what the name tells."""
+
+
+def names_key(before: str, word: str) -> bool:
+    """Whether a name that ends in `word`, some form of "key", is that of a secret one: api_key, OPENAI_KEY."""
+    if _OPENS.search(before):
+        return True
+    return word.isupper() and before.endswith("_") and not _OTHER.search(before)
+
+
+def looks_made_up(body: str) -> bool:
+    """It shows the form of a key and is none."""
+    return len(set(body)) < _FEWEST or _MADE_UP.search(body) is not None
+
+
+def secretive(value: str, trust: Trust, *, literal: bool) -> bool:
+    """Whether a value is a secret, given how much its name tells. Literal: nothing but a value can stand there."""
+    if value.lower() in _WORDS or _MADE_UP.search(value) or _REFERS.match(value):
+        return False
+    if literal and trust == "password":
+        return len(value) >= 4
+    if len(value) < _SHORTEST[trust] or _CODE.match(value):
+        return False
+    if trust == "password":
+        return _SPECIAL.search(value) is not None and any(map(str.isalpha, value))
+    return len(set(value)) >= _FEWEST - 2 and any(_mixed(piece, _PIECE[trust]) for piece in _PIECES.split(value))
+
+
+_PIECES = re.compile(r"[-_./:\\]")
+
+
+def _mixed(piece: str, length: int) -> bool:
+    return len(piece) >= length and any(map(str.isdigit, piece)) and any(map(str.isalpha, piece))

@@ -1,0 +1,100 @@
+"""What happens in a list of messages that grows: each message is looked at once, when it comes.
+
+    messages ── follow ──> pairing, deeds, whose words stand where
+
+A fold needs all of it for thousands of messages at once; a turn brings a few. What is made of it (facts, ledger, audit)
+is made elsewhere.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from foldline.core.cycles import Pairer, Pairing, pair
+from foldline.core.deeds import Deed, cycle_deeds, deeds
+from foldline.core.echoes import Heard, Passages
+from foldline.model import Grammar, Message
+
+
+class Voices(NamedTuple):
+    """What was said in some messages, by people and the model, and what tools printed."""
+
+    said: Heard
+    shown: Heard
+
+
+def said_in(message: Message) -> str:
+    """What people or the model say in a message: its text and its calls."""
+    calls = (f"{call.name} {call.arguments}" for call in message.calls)
+    return "\n".join(filter(None, (message.text, *calls)))
+
+
+def shown_in(message: Message) -> str:
+    """What tools print in a message."""
+    return "\n".join(result.text for result in message.results)
+
+
+def voices_in(messages: Sequence[Message]) -> Voices:
+    """Whose words stand in some messages, for those who have no story of them."""
+    return Voices(Heard.in_text(*map(said_in, messages)), Heard.in_text(*map(shown_in, messages)))
+
+
+class Story:
+    """The story of one conversation. Not for several threads at once."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        self.looked = 0
+        """Messages looked at so far: the work done."""
+        self._grammar = grammar
+        self._forget()
+
+    def _forget(self) -> None:
+        self._messages: tuple[Message, ...] = ()
+        self._pairer = Pairer(self._grammar)
+        self.pairing = Pairing(())
+        self._deeds: list[tuple[Deed, ...]] = []
+        self._said, self._shown = Passages(), Passages()
+        self._before: list[tuple[int, int]] = [(0, 0)]
+        """How many passages stand before each message that was listened to, said and shown."""
+
+    def follow(self, messages: tuple[Message, ...], *, listen: bool = False) -> None:
+        """Takes in what is new. With `listen`, also whose words stand where: what a model's summary is held against."""
+        if messages[: len(self._messages)] != self._messages:
+            self._forget()
+        self.looked += len(messages) - len(self._messages)
+        self._messages = messages
+        before, self.pairing = self.pairing.cycles, self._pairer.pair(messages)
+        for number, cycle in enumerate(self.pairing.cycles):
+            if number + 1 >= len(before) or cycle is not before[number]:  # the last one may be answered by what is new
+                self._deeds[number : number + 1] = [tuple(cycle_deeds(messages, cycle))]
+        if listen:
+            self._listen()
+
+    def _listen(self) -> None:
+        for message in self._messages[len(self._before) - 1 :]:
+            self._said.add(said_in(message))
+            self._shown.add(shown_in(message))
+            self._before.append((self._said.count, self._shown.count))
+
+    def deeds(self, start: int, stop: int) -> tuple[Deed, ...]:
+        """What was done from message `start` to `stop` (exclusive). A step that lies across counts as far as it is
+        inside."""
+        cycles = self.pairing.cycles
+        first = bisect_left(cycles, start, key=lambda cycle: cycle.start)
+        last = bisect_left(cycles, stop, key=lambda cycle: cycle.start)
+        across = any(cycle.stop > stop for cycle in cycles[first:last]) or any(
+            cycle.stop > start for cycle in cycles[:first]
+        )
+        if across:
+            inside = self._messages[start:stop]
+            return tuple(deed.moved(start) for deed in deeds(inside, pair(inside, self._grammar)))
+        return tuple(deed for deed in chain.from_iterable(self._deeds[first:last]) if deed.answer < stop)
+
+    def voices(self, start: int, stop: int) -> Voices:
+        """Whose words stand in messages `start` to `stop` (exclusive)."""
+        self._listen()
+        (said, shown), (said_stop, shown_stop) = self._before[start], self._before[stop]
+        return Voices(Heard((self._said, said, said_stop)), Heard((self._shown, shown, shown_stop)))
