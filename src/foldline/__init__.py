@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from foldline.sources import read, write
 
 _HOMES = {
-    "Archive": "archive",
+    "Archive": "archive.sqlite",
     "Budget": "models",
     "CannotFit": "errors",
     "Compactor": "compactor",

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from foldline.archive.base import Archive
+from foldline.archive.base import Backend
 from foldline.callers.base import Caller
 from foldline.core.asking import Ask, Reply
 from foldline.core.effects import Asking, Effect, Keep, Known, Recall, Save, Tell
@@ -28,7 +28,7 @@ PATIENCE = 180.0
 class World:
     """What the engine's effects act on."""
 
-    archive: Archive
+    archive: Backend
     callers: Mapping[str, Caller]
     """Who answers as "cheap" and who as "fallback"."""
     scope: str = ""

@@ -1,4 +1,4 @@
-"""What every archive does. Nothing is ever changed or taken away: a plan or a checkpoint is one more row.
+"""What every archive does, and the values it answers with. How it does so is in memory.py and sqlite.py.
 
     keep(conversation)            the originals, before anything is done with them
     recall(digests, scope)        the newest plan for the longest prefix of this history
@@ -7,12 +7,14 @@
     original(ref)                 what a stub or a reference stands for
     expand(checkpoint)            the messages a checkpoint stands for
 
-An archive that cannot do its part raises ArchiveError; the turn then goes on without it.
+Nothing is ever changed or taken away: a plan or a checkpoint is one more row. An archive that cannot do its part raises
+ArchiveError; the turn then goes on without it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from foldline.core.checkpoint import Checkpoint
@@ -20,7 +22,9 @@ from foldline.core.effects import Recalled, Save
 from foldline.model import Conversation, Message
 
 
-class Archive(Protocol):
+class Backend(Protocol):
+    """What a Compactor needs of an archive: anything with these six methods will do."""
+
     def keep(self, conversation: Conversation, scope: str = "") -> None: ...
 
     def recall(self, digests: Sequence[str], scope: str = "") -> Recalled | None: ...
@@ -38,3 +42,95 @@ class Archive(Protocol):
     def expand(self, checkpoint: str) -> tuple[Message, ...]:
         """All messages a checkpoint stands for, as they came, its ancestors' first. Raises UnknownCheckpoint."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """A message that was just stored, as the search index is told of it."""
+
+    node: int
+    message: Message
+    session: int
+    project: str
+    time: float
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One hit of a search. `ref` fetches the message; `snippet` has its secrets masked."""
+
+    ref: str
+    session: str
+    project: str
+    position: int
+    role: str
+    origin: str
+    tool: str
+    time: float
+    snippet: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class SessionInfo:
+    """One conversation as it grew: `messages` on the way from its beginning, `forked` the session it branched off."""
+
+    name: str
+    scope: str
+    project: str
+    title: str
+    dialect: str
+    source: str
+    started: float
+    updated: float
+    messages: int
+    checkpoints: int = 0
+    forked: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One stored message: its bytes as they came, the message they are read as, and its place."""
+
+    ref: str
+    session: str
+    position: int
+    role: str
+    origin: str
+    dialect: str
+    time: float
+    raw: bytes = field(repr=False)
+    message: Message = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One message of a diff, at a glance."""
+
+    ref: str
+    position: int
+    role: str
+    glance: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """What a checkpoint changed in what the model is shown."""
+
+    checkpoint: str
+    generation: int
+    folded: tuple[Line, ...] = ()
+    """Messages it stands for, its ancestors' first."""
+    stubbed: tuple[Line, ...] = ()
+    """Messages behind it whose results are shown as stubs."""
+    shown: tuple[Line, ...] = ()
+    """Messages that are shown themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Something stored that is no longer what it was: in which table, under which name, and what is wrong."""
+
+    where: str
+    ref: str
+    what: str

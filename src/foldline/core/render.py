@@ -27,6 +27,7 @@ LONGEST_NAME = 80
 """Characters of an id or a tool's name that a label shows."""
 _LINE_END = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _ODD_END = re.compile(r"[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_PLAIN_NAME = re.compile(rf"[\w.-]{{1,{LONGEST_NAME}}}", re.A)
 LABEL = 16
 """Tokens that a label and the border after it have at most, besides an id longer than usual."""
 WHOLE = 0.5
@@ -96,18 +97,14 @@ def entries(message: Message, number: int, limits: Limits) -> Iterator[Entry]:
 
 
 def _part(part: Part, message: Message, limits: Limits) -> tuple[str, str]:
-    speaker = _SPEAKERS[message.origin_of(part)]
-    match part:
-        case Text(text):
-            return speaker, text
-        case Thinking(text):
-            return "thinking", _thought(text, limits)
-        case ToolCall(id_, name, arguments):
-            return f"call {_name(id_)}", f"{_name(name)}({_short(arguments, limits.arguments)})"
-        case ToolResult():
-            return f"{'error' if part.is_error else 'result'} {_name(part.call_id)}", _result(part, limits)
-        case _:
-            return speaker, _unseen(part)
+    if isinstance(part, ToolResult):
+        return f"{'error' if part.is_error else 'result'} {_name(part.call_id)}", _result(part, limits)
+    if isinstance(part, ToolCall):
+        return f"call {_name(part.id)}", f"{_name(part.name)}({_short(part.arguments, limits.arguments)})"
+    if isinstance(part, Thinking):
+        return "thinking", _thought(part.text, limits)
+    speaker = _SPEAKERS[message.origin]
+    return speaker, part.text if isinstance(part, Text) else _unseen(part)
 
 
 def _thought(text: str, limits: Limits) -> str:
@@ -119,7 +116,8 @@ def _thought(text: str, limits: Limits) -> str:
 def _result(part: ToolResult, limits: Limits) -> str:
     """Its text and a name for everything else in it. An error says so even when it says nothing more."""
     unseen = [_unseen(item) for item in part.content if not isinstance(item, Text)]
-    shown = [_short(part.text, limits.result)] if part.text.strip() else []
+    text = part.text
+    shown = [_short(text, limits.result)] if text.strip() else []
     return " ".join((*shown, *unseen)) or ("(no text)" if part.is_error else "")
 
 
@@ -131,6 +129,8 @@ def _unseen(part: Media | Opaque) -> str:
 
 def _name(text: str) -> str:
     """An id or a name on one line, and without the sign that ends a label."""
+    if _PLAIN_NAME.fullmatch(text):
+        return text
     return head(" ".join(text.split()).replace("]", ")"), LONGEST_NAME)
 
 

@@ -124,10 +124,10 @@ def _without_empty(messages: tuple[Message, ...], grammar: Grammar, repairs: lis
     """Empty texts go where they are refused; so do empty messages, but the user's stay: they part two model steps."""
     found: list[Message] = []
     for index, message in enumerate(messages):
-        parts = message.parts if grammar.empty_text else tuple(_filled(part) for part in message.parts if _says(part))
-        if parts and parts == message.parts:
+        if message.parts and (grammar.empty_text or all(map(_stays, message.parts))):
             found.append(message)
             continue
+        parts = tuple(_filled(part) for part in message.parts if _says(part))
         repairs.append(Repair("empty-text" if parts else "empty-message", index))
         if parts:
             found.append(message.with_parts(parts))
@@ -136,13 +136,18 @@ def _without_empty(messages: tuple[Message, ...], grammar: Grammar, repairs: lis
     return tuple(found) if repairs else messages
 
 
+def _stays(part: Part) -> bool:
+    """It says something as it is."""
+    return _says(part) and not (type(part) is ToolResult and part.is_error and not any(map(_says, part.content)))
+
+
 def _says(part: Part) -> bool:
-    return not isinstance(part, Text) or bool(part.text.strip()) or not part.extra.keys() <= _WEIGHTLESS
+    return type(part) is not Text or bool(part.text.strip()) or not part.extra.keys() <= _WEIGHTLESS
 
 
 def _filled(part: Part) -> Part:
     """A failure must say something."""
-    if isinstance(part, ToolResult) and part.is_error and not any(map(_says, part.content)):
+    if isinstance(part, ToolResult) and not _stays(part):
         return replace(part, content=(Text(NO_MESSAGE),))
     return part
 

@@ -53,10 +53,11 @@ def live(records: Records, whole: Outline) -> tuple[list[int], tuple[Notice, ...
     last = whole.boundaries[-1] if whole.boundaries else Boundary(-1, {}, frozenset(), False)
     left = _left_behind(records, whole.ids, last.row)
     later = [n for n, rows in enumerate(whole.groups) if rows[0] > last.row and not left.issuperset(rows)]
-    opening = [n for n in later if records[whole.groups[n][0]].is_compact_summary and not last.kept_first]
+    kept = kept_groups(whole, last)
+    opening = [n for n in later if records[whole.groups[n][0]].is_compact_summary][: bool(kept and not last.kept_first)]
     rest = [n for n in later if n not in opening]
     notices = [Notice("left-behind", f"{len(left)} rows lie on branches that were left behind")] if left else []
-    return [*opening, *kept_groups(whole, last), *rest], tuple(notices)
+    return [*opening, *kept, *rest], tuple(notices)
 
 
 def kept_groups(whole: Outline, boundary: Boundary) -> list[int]:

@@ -30,8 +30,9 @@ def rewrite(layout: Lined, messages: Sequence[Message]) -> bytes:
     links = Links([(r and r.uuid) or "" for r in records], [(r and r.parent_uuid) or "" for r in records])
     gone = todo.gone | emptied | links.twins(todo.gone | emptied)
     added, parents = _added(layout.rows, links, gone, todo.made)
-    for row, parent in {**links.mended(gone), **parents}.items():
-        built[row] = _with_parent(built.get(row, layout.rows[row]), parent)
+    for row, parent in {**links.under(parents).mended(gone), **parents}.items():
+        if row not in gone:
+            built[row] = _with_parent(built.get(row, layout.rows[row]), parent)
     if folds and folds[-1].kept & gone:
         left = [links.ids[row] for row in sorted(folds[-1].kept - gone) if links.ids[row]]
         built[folds[-1].row] = _with_kept(layout.rows[folds[-1].row], left)

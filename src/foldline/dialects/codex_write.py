@@ -36,7 +36,7 @@ def rewrite(layout: Lined, messages: Sequence[Message]) -> bytes:
     records = [lines.split((row,), PEEK).values[0] for row in layout.rows]
     shared = {row for row, record in enumerate(records) if record is not None and record.type == "compacted"}
     floor = max(shared, default=START)
-    todo = plan(layout, _joined(messages, floor), floor)
+    todo = plan(layout, _joined(_in_order(messages), floor), floor)
     before = owners(layout.messages)
     built = {row: _compaction(layout.rows[row], before[row], ()) for row in todo.gone & shared}
     for row, held in todo.changed.items():
@@ -56,6 +56,17 @@ def replacement(row: bytes) -> list[bytes]:
         return jsontext.elements(jsontext.dig(mending.clean(row), _HISTORY))
     except (KeyError, MalformedInput):  # no list there
         return []
+
+
+def _in_order(messages: Sequence[Message]) -> list[Message]:
+    """A message that stands behind one of a later row has to move: it is written anew, at its place."""
+    ordered: list[Message] = []
+    reached = START
+    for message in messages:
+        moved = bool(message.rows) and min(message.rows) < reached
+        ordered.append(replace(message.with_parts(message.parts), rows=()) if moved else message)
+        reached = max(reached, *ordered[-1].rows, START)
+    return ordered
 
 
 def _joined(messages: Sequence[Message], floor: int) -> list[Message]:
@@ -86,7 +97,7 @@ def _compaction(row: bytes, before: Sequence[Message], now: Sequence[Message]) -
     put: list[tuple[int, bytes]] = [(n, item) for n, item in enumerate(items) if n not in places.values()]
     at = min(places.values(), default=0)
     for message in now:
-        at = places.get(id(message), at)
+        at = max(at, places.get(id(message), at))  # in the order of the view, whatever stood where before
         put += [(at, raw) for raw in _raws(message)]
     data = jsontext.join_list([raw for _, raw in sorted(put, key=lambda pair: pair[0])])
     return jsontext.splice(mending.clean(row.rstrip()), _HISTORY, data) + line_end(row)

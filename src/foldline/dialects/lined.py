@@ -161,6 +161,10 @@ class Links:
     ids: Sequence[str]
     parents: Sequence[str]
 
+    def under(self, parents: Mapping[int, str]) -> Links:
+        """The links with other parents for these rows."""
+        return Links(self.ids, [parents.get(row, parent) for row, parent in enumerate(self.parents)])
+
     def mended(self, gone: frozenset[int]) -> dict[int, str]:
         """For rows whose parent is gone: the nearest ancestor that remains ("" when none does)."""
         lost = {self.ids[row]: self.parents[row] for row in gone if self.ids[row]}
