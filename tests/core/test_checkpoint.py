@@ -95,7 +95,7 @@ def test_a_checkpoint_has_opening_summary_notes_snapshot_and_continuation_in_thi
         )
     ]
     assert places == sorted(places)
-    assert text.endswith("Go on with the task.")
+    assert text.endswith("Go on with the task.\n\n# End of the notes")
 
 
 def test_files_are_listed_by_the_program():

@@ -1,6 +1,7 @@
 """The turn, as minutes: what the engine asks, what it is told, what it asks next."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,7 @@ from foldline.core.engine import turn
 from foldline.core.estimate import Estimator
 from foldline.core.meter import Meter
 from foldline.core.options import Options, Voice
+from foldline.core.prune import PruneSettings
 from foldline.errors import Busy, CannotFit, Full, Overflow, RateLimited
 from foldline.sources import write
 from foldline.testing import SUMMARY, Session, play
@@ -286,3 +288,22 @@ def test_s3_6_the_outcome_tells_tokens_before_the_summary_and_how_many_messages_
     assert view.receipt.folded == len(session.messages) - view.receipt.kept > 0
     assert view.checkpoint.summary.get("goal") in view.checkpoint.text
     assert f"stand for {view.receipt.folded} messages" in view.checkpoint.text
+
+
+def test_a_prune_after_a_fold_forgets_neither_the_folds_in_a_row_nor_what_came_since():
+    session = long_session()
+    first = play(steps(session), [(Keep, None), (Recall, None), (Save, None)])
+    after = Meter(Estimator()).count(first.conversation).tokens
+    plan = replace(first.plan, in_row=2, settings=None)
+    session.tools(("Bash", json.dumps({"command": "cat all.txt"}), LISTING * 2))
+    session.assistant("read").user("go on").assistant("well").user("now")
+    budget = Budget(window=round(after * 2), reserve=1)
+    saved = []
+    settings = PruneSettings(worthwhile=0)
+    view = play(
+        steps(session, Options(budget, prune=settings)),
+        [(Keep, None), (Recall, Recalled(plan, first.checkpoint)), (Save, saved.append)],
+    )
+    assert view.receipt.action == "prune"
+    freed = view.receipt.tokens_before - view.receipt.tokens_after
+    assert (saved[0].plan.in_row, saved[0].plan.tokens) == (2, max(plan.tokens - freed, 1))

@@ -41,6 +41,7 @@ OWN_HEADINGS = frozenset(
         "waiting for the user",
         "the latest messages before these notes",
         "how to go on",
+        "end of the notes",
     }
 )
 """Headings under which the program itself speaks or quotes the user: no model writes there."""

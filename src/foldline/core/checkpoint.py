@@ -139,7 +139,7 @@ def _closing(frame: Frame) -> list[str]:
     found = [prompt("resume-kept").text] if frame.kept_tail else []
     if frame.transcript:
         found.append(fill("resume-transcript", path=frame.transcript))
-    return [*found, f"## How to go on\n{frame.resume}"]
+    return [*found, f"## How to go on\n{frame.resume}", prompt("resume-end").text]
 
 
 def snapshot_of(messages: Sequence[Message], first: int, room: int, size: Callable[[str], int]) -> str:

@@ -3,10 +3,10 @@
     ground, target ── attempts, each smaller than the last ──> Folded (view, checkpoint, plan)
 
 The first attempt keeps as much tail as the target allows; later ones keep less, clamp bulky results wherever they
-stand, fold everything, and at last, if nothing else fits, clamp the newest user message itself. A view should leave room
-for the next turns: one that fits and leaves none is taken only when no attempt does better. A model is asked once, for
-the first; the rest is extraction. If the last attempt does not fit either, CannotFit carries it. What a checkpoint says
-is made in checkpoint.py, how much room it has in rooms.py.
+stand, fold everything, and at last, if nothing else fits, clamp the newest user message itself. A view should leave
+room for the next turns: one that fits and leaves none is taken only when no attempt does better. A model is asked
+once, for the first; the rest is extraction. If the last attempt does not fit either, CannotFit carries it. What a
+checkpoint says is made in checkpoint.py, how much room it has in rooms.py.
 """
 
 from __future__ import annotations

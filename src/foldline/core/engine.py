@@ -29,7 +29,7 @@ from foldline.core.returned import attributed
 from foldline.core.skeleton import Chain
 from foldline.core.story import Story
 from foldline.core.stubbing import only, stubbed
-from foldline.errors import ArchiveError
+from foldline.errors import ArchiveError, InputError
 from foldline.model import Conversation, Grammar, Message, Notice, Origin
 
 
@@ -83,6 +83,8 @@ class _Turn:
         self.recalled = yield from self._try(Recall(digests, self.options.scope), "nothing was recalled")
         given = Given(self.given, messages, digests, returned, self.options.pins)
         ground = ground_of(given, self.recalled)
+        if self.options.direction == "from":
+            _check_beginning(ground)
         tally = self._count(self._shown(ground))
         decision = self._decision(tally, ground)
         if decision.action == "rest" or self.given.head.remote:
@@ -328,6 +330,16 @@ def _with_fold(receipt: Receipt, folded: Folded) -> Receipt:
         left_out=folded.left_out,
         notices=(*receipt.notices, *folded.notices),
     )
+
+
+def _check_beginning(ground: Ground) -> None:
+    """A fold of the end leaves the beginning as it was given, and a beginning that is folded would come back whole."""
+    start = ground.base.start
+    if ground.past is not None and ground.base.front != ground.messages[:start]:
+        raise InputError(
+            f"the first {start:,} messages are folded already, and a fold with direction 'from' would show them all "
+            "again; give the messages of the last view instead of the whole history, or fold with direction 'up-to'"
+        )
 
 
 def _may_be_ours(message: Message) -> bool:

@@ -86,7 +86,7 @@ def _begins_word(text: str, at: int) -> bool:
     """No letter or digit is before it, but for an escape's: \\n, %20."""
     if not at or not (text[at - 1].isalnum() or text[at - 1] in "_-"):
         return True
-    if text[at - 1] in _ESCAPES and _escaped(text, at - 1):
+    if text[at - 1] in _ESCAPES and text[max(at - 2, 0) : at - 1] == "\\":
         return True
     return text[max(at - 3, 0) : at - 2] == "%" and _HEX.issuperset(text[at - 2 : at])
 
@@ -183,7 +183,7 @@ _SEPARATOR = re.compile(
 )
 _QUOTED = re.compile(
     r"\"(?P<double>(?:[^\s\"\\]|\\\S)++)\"|'(?P<single>(?:[^\s\"'\\]|\\\S)++)'|`(?P<tick>(?:[^\s\"`\\]|\\\S)++)`"
-    r"|(?P<slashes>\\{1,7}+)(?P<mark>[\"'`])(?P<inner>(?:[^\s\"'`\\]|\\{2,7}+[^\s\"'`\\])++)(?P=slashes)(?P=mark)"
+    r"|(?P<slashes>\\{1,7}+)\"(?P<inner>(?:[^\s\"\\]|(?!(?P=slashes)\")\\++[^\s\\])++)(?P=slashes)\""
 )
 _BARE = re.compile(r"(?:[^\s\"'`\\,;<>(){}\[\]&|]|\\[^\s\"'`nrtu])++(?![(\[])")
 _LINE = re.compile(r"(?:[^\s\"'`\\]|\\[^\s\"'`nrtu])++")

@@ -1,0 +1,142 @@
+"""Words for a full-text index: what of a text is indexed, what a query asks for, how well a text answers it.
+
+    text ── spaced, humps ──> what the index is told         query ── ask ──> Asked ── match ──> the index's own language
+    Asked, texts ── scores ──> how well each answers         Asked, text ── snippet ──> the place that answers
+
+The index splits at everything that is no letter or digit, and knows words by their stems; so parse_config and a path
+are phrases to it. What it cannot do is done here: parts of camelCase, characters of scripts without spaces. Pure, and
+knows nothing of tables or messages.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from foldline.core.text import head
+
+MARKS = "⟪", "⟫"
+"""Around what matches in a snippet. No text has them by chance, and a screen can colour what is between them."""
+MAX_TERMS = 32
+"""Words of a query that count. Pasted error messages are longer, and their first lines tell the most."""
+SNIPPET = 240
+"""Characters of a snippet: two or three lines of a terminal."""
+_LEAD = 60
+"""How much of a snippet stands before the first match."""
+_SATURATION, _LENGTH_WEIGHT = 1.2, 0.6
+"""BM25's constants: the tenth mention adds little; a long text needs more of them, though less so than prose does."""
+_SCORED = 8_000
+"""Characters of a text that are looked at for its score. The rest of a log says the same again."""
+
+_CJK = re.compile(r"[\u2e80-\u30ff\u3105-\u312f\u31a0-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]")
+_HUMP = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]{0,40}?(?:[a-z0-9][A-Z]|[A-Z]{2}[a-z])[A-Za-z0-9]{0,60}+")
+_SEAM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_BULK = re.compile(r"[A-Za-z0-9+/=]{256,}+")
+"""Base64 of pictures and the like. Nobody searches for it, and every piece would be a word of its own."""
+_PIECE = re.compile(r'"([^"]*)"?|([^\s"]+)')
+_WORDS = re.compile(r"[^\W_]+")
+
+
+def spaced(text: str) -> str:
+    """The text as the index should see it: scripts without spaces taken apart, encoded data left out."""
+    if not text.isascii():
+        text = _CJK.sub(r" \g<0> ", text)
+    return _BULK.sub(" ", text) if len(text) > 256 else text
+
+
+def humps(text: str) -> str:
+    """The parts of all words in camelCase, each word once."""
+    return " ".join(_SEAM.sub(" ", word) for word in dict.fromkeys(_HUMP.findall(text)))
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One word or phrase of a query: how the index is asked for it, and how it may be written in a text."""
+
+    match: str
+    needles: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A query, understood."""
+
+    terms: tuple[Term, ...]
+
+    def match(self, joint: str = "AND") -> str:
+        """In the index's language: all of the terms, or with OR any."""
+        return f" {joint} ".join(term.match for term in self.terms)
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """Any of the terms in a text, the longest first."""
+        needles = sorted({needle for term in self.terms for needle in term.needles}, key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, needles)), re.I)
+
+
+def ask(query: str) -> Asked:
+    """Reads a query: words, "quoted phrases", paths, identifiers, error messages. Any text is one."""
+    clean = query.encode("utf-8", "replace").decode().replace("\0", " ")
+    pieces = (quoted or word for quoted, word in _PIECE.findall(clean))
+    terms = dict.fromkeys(_term(piece) for piece in pieces if _WORDS.search(piece))
+    return Asked(tuple(terms)[:MAX_TERMS])
+
+
+def _term(piece: str) -> Term:
+    split = _SEAM.sub(" ", piece)
+    ways = dict.fromkeys((spaced(piece), spaced(split)))
+    match = " OR ".join('"' + way.strip() + '"' for way in ways)
+    return Term(f"({match})", tuple(_needles(piece, split)))
+
+
+def _needles(piece: str, split: str) -> Iterator[str]:
+    """How it may be written: as it is, in other cases of identifiers, and by its stem."""
+    yield piece.strip("'`.,;:!?()[]{}<>").lower() or piece.lower()
+    words = [word.lower() for word in _WORDS.findall(split)]
+    if len(words) > 1:
+        yield from (joint.join(words) for joint in ("_", "-", "", " ", "."))
+    elif len(words[0]) > 5 and words[0].isascii():
+        yield words[0][: max(len(words[0]) - 3, 4)]
+
+
+def scores(asked: Asked, texts: Sequence[str]) -> list[float]:
+    """How well each of some texts, all of which answer, answers. By BM25, with rarity among these texts."""
+    lowered = [text[:_SCORED].lower() for text in texts]
+    average = sum(map(len, lowered)) / len(lowered) if lowered else 1
+    totals = [0.0] * len(lowered)
+    for term in asked.terms:
+        counts = [max(map(text.count, term.needles)) for text in lowered]
+        having = sum(map(bool, counts))
+        rarity = math.log(1 + (len(counts) - having + 0.5) / (having + 0.5))
+        for at, count in enumerate(counts):
+            size = 1 - _LENGTH_WEIGHT + _LENGTH_WEIGHT * len(lowered[at]) / (average or 1)
+            totals[at] += rarity * count * (1 + _SATURATION) / (count + _SATURATION * size)
+    return totals
+
+
+def snippet(asked: Asked, text: str, length: int = SNIPPET) -> str:
+    """The first place of a text that has the most of what was asked, with what matches between marks."""
+    start = max(_place(asked, text, length) - _LEAD, 0)
+    piece = head(text[start : start + length + 1], length)
+    shown = _marked(asked, " ".join(piece.split()))
+    return f"{'…' if start else ''}{shown}{'…' if start + len(piece) < len(text) else ''}"
+
+
+def _place(asked: Asked, text: str, length: int) -> int:
+    """Where the window with the most different matches begins."""
+    if not asked.terms:
+        return 0
+    found = [(match.start(), match[0].lower()) for match, _ in zip(asked.pattern.finditer(text), range(200))]
+    best, most = 0, 0
+    for at, (start, _) in enumerate(found):
+        near = {said for place, said in found[at : at + MAX_TERMS] if place < start + length - _LEAD}
+        if len(near) > most:
+            best, most = start, len(near)
+    return best
+
+
+def _marked(asked: Asked, text: str) -> str:
+    return asked.pattern.sub(lambda match: f"{MARKS[0]}{match[0]}{MARKS[1]}", text) if asked.terms else text
