@@ -374,6 +374,15 @@ def test_row_11_a_summariser_that_takes_nothing_is_left_alone_after_a_few_tries(
     covers_all(fitted.receipt)
 
 
+@pytest.mark.parametrize("limit", [18_000, 30_000])
+def test_row_11_a_summariser_with_a_far_smaller_window_than_anyone_knew_writes_in_the_end(limit):
+    model = Narrow(limit, Reply("", stop="overflow"))
+    receipt = delivered(compactor(model=model).fit(working(80).user(NOW).request())).receipt
+    assert receipt.author == "narrow"
+    assert model.refused <= 6, "a refusal costs one question, not one for every piece"
+    covers_all(receipt)
+
+
 def test_row_11_the_users_wish_is_told_at_the_merging_too():
     model = Narrow(36_000, Reply("", stop="overflow"))
     fitted = compactor(model=model).compact(working(40).user(NOW).request(), focus="the odd handlers")

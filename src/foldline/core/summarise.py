@@ -35,8 +35,8 @@ from foldline.model import Message
 EXTRACTED = "extraction, without a model"
 MARGIN = 0.9
 """Share of a summariser's window that a request may fill: its tokens are counted with another's tokenizer."""
-SPLITS = 2
-"""How often the pieces are halved when a summariser says they are too large."""
+SPLITS = 5
+"""How often the pieces are halved when a summariser says they are too large: from a window of 128k to one of 4k."""
 WORKING = 2_048
 """Tokens of a reply beside the notes: the request asks for working first, which is thrown away."""
 REPLY_SHARE = 4
@@ -113,22 +113,25 @@ class _Desk:
     def write(self) -> Generator[Asking, list[Any], Written]:
         """Reads the record whole or in pieces; halves the pieces when the model says they are too large."""
         room = self._record_room()
-        for _ in range(SPLITS + 1):
+        for refused in range(SPLITS + 1):
             if room < LEAST_ROOM:
                 raise Overflow(f"the window of {self.voice.name} has no room for any record")
             try:
-                return (yield from self._read(room))
+                return (yield from self._read(room, careful=refused > 0))
             except Overflow as error:
                 self.attempts.append(Attempt(self.voice.name, f"too large in pieces of {room:,} tokens: {error}"))
                 room = min(room, (error.limit or room * 2) - self._overhead()) // 2
         raise Overflow(f"{self.voice.name} refuses even small pieces")
 
-    def _read(self, room: int) -> Generator[Asking, list[Any], Written]:
+    def _read(self, room: int, careful: bool) -> Generator[Asking, list[Any], Written]:
+        """All pieces at once; after a refusal one goes ahead, so that a refusal costs one question and not all."""
         span = self.span
         found = chunks(span.messages, span.pairing, self.limits, room, self.size, span.first, span.tokens)
         pieces = found or [Chunk(0, 0, "(nothing)")]
         asks = [self._ask(self._record(piece, number == 0)) for number, piece in enumerate(pieces)]
-        summaries = yield from self._answers(asks)
+        ahead = 1 if careful and len(asks) > 1 else 0
+        summaries = (yield from self._answers(asks[:ahead])) if ahead else []
+        summaries += yield from self._answers(asks[ahead:])
         summary = summaries[0]
         while len(summaries) > 1:
             summaries = yield from self._merged(summaries, room)
