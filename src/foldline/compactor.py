@@ -13,6 +13,7 @@ It holds state (the meter's calibration, the models, the archive) and no logic: 
 
 from __future__ import annotations
 
+import os
 import secrets
 import threading
 from collections import OrderedDict
@@ -21,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, get_args
 
 from foldline import recovery
+from foldline.agenda import Agenda
 from foldline.archive.base import Backend
 from foldline.archive.memory import MemoryArchive
 from foldline.callers import Caller, caller
@@ -39,6 +41,7 @@ from foldline.errors import CannotFit, InputError
 from foldline.model import Conversation, Notice
 from foldline.models import lookup
 from foldline.reading import Reader
+from foldline.surroundings import Surrounds
 from foldline.tokens import meter_for
 from foldline.usage import usage_from
 
@@ -80,6 +83,8 @@ class Compactor:
         silent: bool = True,
         approval: bool = False,
         abilities: Abilities | None = None,
+        agenda: Agenda | None = None,
+        root: str | os.PathLike[str] | None = None,
         memory: Iterable[str] = (),
         prune: PruneSettings | None = None,
         scope: str = "",
@@ -101,17 +106,19 @@ class Compactor:
         self._options = Options(
             budget,
             Manner("regular", silent, approval),
-            abilities or Abilities(),
+            _able(abilities or Abilities(), agenda),
             prune or PruneSettings(),
             style,
             memory=tuple(memory),
+            around=agenda is not None or root is not None,
             cheap=_voice(self._callers.get("cheap")),
             fallback=_voice(self._callers.get("fallback")),
             scope=scope,
             transcript=transcript,
             secret=secret or secrets.token_bytes(16),
         )
-        self._world = World(self.archive, self._callers, scope, listen or _nobody, self._lock)
+        self._around = Surrounds(agenda, root, scope)
+        self._world = World(self.archive, self._callers, scope, listen or _nobody, self._lock, around=self._around)
 
     def fit(self, request: Any, *, pin: Iterable[int] = (), dialect: str | None = None) -> Fitted:
         """The request as it fits: untouched while there is room, pruned or folded when there is not.
@@ -170,7 +177,7 @@ class Compactor:
     def preview(self, request: Any, *, pin: Iterable[int] = (), dialect: str | None = None, **how: Any) -> Receipt:
         """What `fit` (or, with arguments, `compact`) would do: no model is asked and nothing is kept."""
         options = self._how(pin=pin, **how)[0] if how else self._options
-        world = replace(self._world, archive=_Glass(self.archive), listen=_nobody)
+        world = replace(self._world, archive=_Glass(self.archive), listen=_nobody, around=self._around.glance)
         given, options = self._given(request, options, pin, dialect)
         return run(self._steps(given, replace(options, cheap=None, fallback=None)), world).receipt
 
@@ -311,6 +318,11 @@ class _Glass:
     def save(self, effect: Save, scope: str = "") -> Recalled | None:  # noqa: ARG002 - the archive's signature
         """Nothing is saved."""
         return None
+
+
+def _able(abilities: Abilities, agenda: Agenda | None) -> Abilities:
+    """An agent whose plan is kept has the tool for it."""
+    return abilities if agenda is None else replace(abilities, plan=True)
 
 
 def _nobody(_: Notice) -> None:

@@ -13,9 +13,9 @@ from typing import Any, Generic, TypeVar
 from foldline.archive.base import Backend
 from foldline.callers.base import Caller
 from foldline.core.asking import Ask, Reply
-from foldline.core.effects import Asking, Effect, Keep, Known, Recall, Save, Tell
+from foldline.core.effects import Around, Asking, Effect, Keep, Known, Recall, Save, Surroundings, Tell
 from foldline.errors import ArchiveError, CallerError, TimedOut
-from foldline.model import Notice
+from foldline.model import Conversation, Notice
 
 T = TypeVar("T")
 AT_ONCE = 4
@@ -37,6 +37,8 @@ class World:
     """Held while the engine computes, never while a model is asked."""
     patience: float = PATIENCE
     """Seconds for all questions of one turn together."""
+    around: Callable[[Conversation], Surroundings] = lambda _: Surroundings()
+    """Reads what the agent keeps besides."""
 
 
 def run(steps: Generator[Effect, Any, T], world: World) -> T:
@@ -105,6 +107,8 @@ def _at_once(effect: Effect, world: World) -> Any:
                 return world.archive.known(texts)
             case Save():
                 return world.archive.save(effect, world.scope)
+            case Around(conversation):
+                return world.around(conversation)
             case Tell(notice):
                 return world.listen(notice)
     except ArchiveError as error:

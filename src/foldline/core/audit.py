@@ -42,6 +42,7 @@ OWN_HEADINGS = frozenset(
         "the latest messages before these notes",
         "how to go on",
         "end of the notes",
+        "your plan",
     }
 )
 """Headings under which the program itself speaks or quotes the user: no model writes there."""

@@ -101,6 +101,7 @@ class Frame:
     resume: str
     kept_tail: bool = True
     transcript: str = ""
+    plan: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,8 @@ def _opening(frame: Frame) -> str:
 
 
 def _closing(frame: Frame) -> list[str]:
-    found = [prompt("resume-kept").text] if frame.kept_tail else []
+    found = [fill("resume-plan-kept", plan=frame.plan)] if frame.plan else []
+    found += [prompt("resume-kept").text] if frame.kept_tail else []
     if frame.transcript:
         found.append(fill("resume-transcript", path=frame.transcript))
     return [*found, f"## How to go on\n{frame.resume}", prompt("resume-end").text]

@@ -166,7 +166,8 @@ class Compaction:
         span = self._span(cut)
         ledger = self._ledger(span)
         snapshot = self._snapshot(span, step)
-        fixed = self.size(snapshot) + self.size(self._frame(span, cut, "").resume)
+        frame = self._frame(span, cut, "")
+        fixed = self.size(snapshot) + self.size(frame.resume) + self.size(frame.plan)
         told = self._told(cut, span)
         room, space = self.rooms.inside(step.share, fixed, told, ledger)
         written = yield from self._written(cut, span, space, options)
@@ -232,7 +233,7 @@ class Compaction:
     def _frame(self, span: Span, cut: int, author: str) -> Frame:
         kept = cut < len(self.ground.messages) and self.options.direction == "up-to"
         text = resume(self.options.manner, self.options.abilities)
-        return Frame(_covered(span), author or "a model", text, kept, self.options.transcript)
+        return Frame(_covered(span), author or "a model", text, kept, self.options.transcript, self.options.plan)
 
     def _checkpoint(self, cut: int, span: Span, written: Written, ledger: Ledger, text: str) -> Checkpoint:
         options, digests = self.options, self.ground.digests

@@ -3,6 +3,7 @@
     Recall(digests)         ──> Recalled or None      the longest prefix that was folded or pruned before
     Known(texts)            ──> {text: Checkpoint}    which of these texts are checkpoints that came back
     Keep(conversation)      ──> None                  store the originals, before anything else
+    Around(conversation)    ──> Surroundings          what the agent keeps besides: its plan, its memory files
     Asking(asks)            ──> [Reply or CallerError] one model call each; several may run at once
     Save(plan, checkpoint)  ──> None, or Recalled     make the view durable, before it is claimed; someone was faster
     Tell(notice)            ──> None                  say something to whoever listens
@@ -66,6 +67,24 @@ class Keep:
 
 
 @dataclass(frozen=True, slots=True)
+class Around:
+    conversation: Conversation
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the agent keeps beside the conversation, as it is when a checkpoint is written."""
+
+    plan: str = ""
+    """Its active plan and the task in progress."""
+    memory_files: tuple[str, ...] = ()
+    """What memory files there are, an entry for each."""
+    memory: tuple[str, ...] = ()
+    """Their texts, in which compaction instructions may stand."""
+    notices: tuple[Notice, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Recall:
     digests: tuple[str, ...]
     scope: str = ""
@@ -99,4 +118,4 @@ class Tell:
     notice: Notice
 
 
-Effect: TypeAlias = Keep | Recall | Known | Asking | Save | Tell
+Effect: TypeAlias = Keep | Around | Recall | Known | Asking | Save | Tell

@@ -18,7 +18,7 @@ from typing import Any
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.compaction import Compaction, Folded
 from foldline.core.cycles import Pairer
-from foldline.core.effects import Effect, Keep, Known, Recall, Recalled, Save, Tell, ViewPlan
+from foldline.core.effects import Around, Effect, Keep, Known, Recall, Recalled, Save, Tell, ViewPlan
 from foldline.core.ground import Given, Ground, ground_of
 from foldline.core.meter import Meter, Tally
 from foldline.core.options import Options
@@ -202,7 +202,8 @@ class _Turn:
     def _folded(self, ground: Ground, decision: Decision) -> Generator[Effect, Any, View]:
         """A fold, claimed only once it is durable. A view that is not smaller is not a fold."""
         before = self._count(self._shown(ground)).tokens
-        options = replace(self.options, cheap=None, fallback=None) if decision.storm else self.options
+        options = yield from self._with_surroundings()
+        options = replace(options, cheap=None, fallback=None) if decision.storm else options
         folded = yield from Compaction(ground, options, self.budget, self.meter, decision, self.story).run()
         if folded is None:
             return (yield from self._resting(ground, decision))
@@ -217,6 +218,19 @@ class _Turn:
         if lost:
             return (yield from self._beaten(ground, decision, lost))
         return self._view(folded.view, decision, ground, plan=folded.plan, folded=folded)
+
+    def _with_surroundings(self) -> Generator[Effect, Any, Options]:
+        """The options, with what the agent keeps besides: read now, and from now on part of the checkpoint."""
+        if not self.options.around:
+            return self.options
+        found = yield from self._try(Around(self.given), "the agent's plan and memory files were not read")
+        if found is None:
+            return self.options
+        self.notices += found.notices
+        files = (*self.options.abilities.memory_files, *found.memory_files)
+        abilities = replace(self.options.abilities, memory_files=files)
+        memory = (*self.options.memory, *found.memory)
+        return replace(self.options, plan=found.plan, abilities=abilities, memory=memory)
 
     def _beaten(self, ground: Ground, decision: Decision, winner: Recalled) -> Generator[Effect, Any, View]:
         """Someone folded the same history meanwhile: theirs is shown, so that there is one view of it."""

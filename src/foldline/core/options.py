@@ -37,6 +37,10 @@ class Options:
     focus: str = ""
     memory: tuple[str, ...] = ()
     """Texts of project memory files, in which compaction instructions may stand."""
+    plan: str = ""
+    """The agent's active plan and its task in progress, as a checkpoint shows it."""
+    around: bool = False
+    """The agent keeps a plan or memory files: they are looked at before a checkpoint is written."""
     cheap: Voice | None = None
     fallback: Voice | None = None
     pins: tuple[int, ...] = ()

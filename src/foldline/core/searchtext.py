@@ -1,7 +1,7 @@
 """Words for a full-text index: what of a text is indexed, what a query asks for, how well a text answers it.
 
-    text ── spaced, humps ──> what the index is told         query ── ask ──> Asked ── match ──> the index's own language
-    Asked, texts ── scores ──> how well each answers         Asked, text ── snippet ──> the place that answers
+    text ── spaced, humps ──> what the index is told        query ── ask ──> Asked ── match ──> in the index's language
+    Asked, texts ── scores ──> how well each answers        Asked, text ── snippet ──> the place that answers
 
 The index splits at everything that is no letter or digit, and knows words by their stems; so parse_config and a path
 are phrases to it. What it cannot do is done here: parts of camelCase, characters of scripts without spaces. Pure, and
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,16 +26,26 @@ SNIPPET = 240
 """Characters of a snippet: two or three lines of a terminal."""
 _LEAD = 60
 """How much of a snippet stands before the first match."""
+_PLACES = 8
+"""Places of each word that are tried for a snippet."""
 _SATURATION, _LENGTH_WEIGHT = 1.2, 0.6
 """BM25's constants: the tenth mention adds little; a long text needs more of them, though less so than prose does."""
 _SCORED = 8_000
 """Characters of a text that are looked at for its score. The rest of a log says the same again."""
 
-_CJK = re.compile(r"[\u2e80-\u30ff\u3105-\u312f\u31a0-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]")
-_HUMP = re.compile(r"(?<![A-Za-z0-9])[A-Za-z0-9]{0,40}?(?:[a-z0-9][A-Z]|[A-Z]{2}[a-z])[A-Za-z0-9]{0,60}+")
+_CJK = re.compile(
+    r"[\u2e80-\u30ff\u3105-\u312f\u31a0-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+_HUMP = re.compile(r"[A-Z](?:(?<=[a-z0-9].)|(?=[A-Z][a-z]))")
+"""A capital letter in the middle of a word: the quickest way to see that a text has none."""
+_WORD = re.compile(r"[A-Za-z0-9]{1,100}+")
+_BACK = 40
+"""How far before its first hump a word may begin. What is longer is encoded data."""
 _SEAM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BULK = re.compile(r"[A-Za-z0-9+/=]{256,}+")
 """Base64 of pictures and the like. Nobody searches for it, and every piece would be a word of its own."""
+_SHORT = 2_000
+"""Texts up to this length are indexed as they are: to look for encoded data takes longer than to index it."""
 _PIECE = re.compile(r'"([^"]*)"?|([^\s"]+)')
 _WORDS = re.compile(r"[^\W_]+")
 
@@ -44,12 +54,27 @@ def spaced(text: str) -> str:
     """The text as the index should see it: scripts without spaces taken apart, encoded data left out."""
     if not text.isascii():
         text = _CJK.sub(r" \g<0> ", text)
-    return _BULK.sub(" ", text) if len(text) > 256 else text
+    return _BULK.sub(" ", text) if len(text) > _SHORT else text
 
 
 def humps(text: str) -> str:
     """The parts of all words in camelCase, each word once."""
-    return " ".join(_SEAM.sub(" ", word) for word in dict.fromkeys(_HUMP.findall(text)))
+    return " ".join(_SEAM.sub(" ", word) for word in dict.fromkeys(_humped(text)))
+
+
+def _humped(text: str) -> Iterator[str]:
+    end = 0
+    for hump in _HUMP.finditer(text):
+        start = hump.start()
+        if start < end:
+            continue
+        limit = max(end, start - _BACK)
+        while start > limit and text[start - 1].isalnum() and text[start - 1].isascii():
+            start -= 1
+        word = _WORD.match(text, start)
+        if word:
+            end = word.end()
+            yield word[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +99,7 @@ class Asked:
     def pattern(self) -> re.Pattern[str]:
         """Any of the terms in a text, the longest first."""
         needles = sorted({needle for term in self.terms for needle in term.needles}, key=len, reverse=True)
-        return re.compile("|".join(map(re.escape, needles)), re.I)
+        return re.compile(f"(?:{'|'.join(map(re.escape, needles))})[A-Za-z0-9]{{0,20}}+", re.I)
 
 
 def ask(query: str) -> Asked:
@@ -126,16 +151,26 @@ def snippet(asked: Asked, text: str, length: int = SNIPPET) -> str:
 
 
 def _place(asked: Asked, text: str, length: int) -> int:
-    """Where the window with the most different matches begins."""
-    if not asked.terms:
-        return 0
-    found = [(match.start(), match[0].lower()) for match, _ in zip(asked.pattern.finditer(text), range(200))]
+    """Where the window with the most different terms begins."""
+    lowered = text.replace("\u0130", "i").lower()  # the one letter that grows in lower case
+    places = sorted((at, number) for number, term in enumerate(asked.terms) for at in _places(lowered, term.needles))
     best, most = 0, 0
-    for at, (start, _) in enumerate(found):
-        near = {said for place, said in found[at : at + MAX_TERMS] if place < start + length - _LEAD}
+    for nth, (start, _) in enumerate(places):
+        near = {number for at, number in places[nth : nth + MAX_TERMS] if at < start + length - _LEAD}
         if len(near) > most:
             best, most = start, len(near)
     return best
+
+
+def _places(text: str, needles: Iterable[str]) -> Iterator[int]:
+    """The first few places where one of the needles stands."""
+    for needle in needles:
+        at = text.find(needle)
+        for _ in range(_PLACES):
+            if at < 0:
+                break
+            yield at
+            at = text.find(needle, at + 1)
 
 
 def _marked(asked: Asked, text: str) -> str:

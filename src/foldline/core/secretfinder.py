@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from foldline.core.secretforms import (
     AWS_SECRET,
-    KEYS_BY_HINT,
+    KEYS_BY_SIGN,
     NAME_HINTS,
     NAMES,
     Key,
@@ -43,10 +43,9 @@ Reading: TypeAlias = tuple[int, Sequence[Secret]]
 
 def secrets(text: str) -> Iterator[Secret]:
     """Every secret in a text, those of one kind in order. They may overlap."""
-    for hint, keys in KEYS_BY_HINT.items():
-        if hint in text:
-            for key in keys:
-                yield from _keys(text, key)
+    for sign, hints in KEYS_BY_SIGN.items():
+        if sign in text:
+            yield from (secret for hint in hints if hint in text for key in hints[hint] for secret in _keys(text, key))
     if "://" in text:
         yield from _urls(text)
     if _PEM in text:

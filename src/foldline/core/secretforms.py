@@ -72,12 +72,17 @@ _HINTS = ("sk-", "xox", "k_live_", "k_test_")
 """Pieces that several beginnings share, so that one search can tell that none of them is there."""
 
 
-def _by_hint() -> Mapping[str, tuple[Key, ...]]:
-    hints = {key.begins: next((hint for hint in _HINTS if hint in key.begins), key.begins) for key in KEYS}
-    return {hint: tuple(key for key in KEYS if hints[key.begins] == hint) for hint in dict.fromkeys(hints.values())}
+def _by_sign() -> Mapping[str, Mapping[str, tuple[Key, ...]]]:
+    signs: dict[str, dict[str, tuple[Key, ...]]] = {}
+    for key in KEYS:
+        hint = next((hint for hint in _HINTS if hint in key.begins), key.begins)
+        hints = signs.setdefault(next((sign for sign in "_-." if sign in hint), ""), {})
+        hints[hint] = (*hints.get(hint, ()), key)
+    return signs
 
 
-KEYS_BY_HINT = _by_hint()
+KEYS_BY_SIGN = _by_sign()
+"""By a character they all have (or none), then by hint: two quick looks that spare most texts most searches."""
 
 AWS_SECRET = re.compile(r"[\s,:;|\"']{1,5}+(?P<body>[A-Za-z0-9/+]{40,}+)")
 """The other half of an AWS key, where it simply follows the first."""
