@@ -236,6 +236,19 @@ def test_from_a_pivot_the_beginning_stays_word_for_word():
     assert validators.check(later.messages, "anthropic") == []
 
 
+def test_from_a_pivot_behind_a_fold_the_view_is_folded_and_the_whole_history_refused():
+    session = working(8)
+    maker = compactor()
+    folded = maker.compact(session.request(), pivot=9)
+    shown = folded.messages
+    with pytest.raises(InputError, match=f"first {folded.receipt.folded} messages are folded already"):
+        maker.compact(session.request(), direction="from", pivot=13)
+    again = maker.compact({**session.request(), "messages": shown}, direction="from", pivot=len(shown) - 4)
+    assert again.messages[: len(shown) - 4] == shown[:-4]
+    assert len(again.messages) == len(shown) - 3
+    assert validators.check(again.messages, "anthropic") == []
+
+
 def test_an_unknown_option_is_refused():
     with pytest.raises(TypeError, match="speed"):
         compactor().compact(working().request(), speed="high")

@@ -3,13 +3,14 @@
 FakeCaller(replies)      a model that answers what it is told to, and remembers what it was asked
 play(steps, script)      runs the engine against a script, read top to bottom: what it asks, what it is told
 Session(dialect)         writes a conversation, message by message, in any request dialect
+ArchiveSuite, ShelfSuite what every archive must do, as tests to inherit from (conformance.py)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from foldline import sources
 from foldline.core.asking import Ask, Reply
@@ -18,6 +19,9 @@ from foldline.dialects import named
 from foldline.dialects.base import RequestDialect
 from foldline.errors import CallerError
 from foldline.model import Conversation, Message, Origin, Part, Text, ToolCall, ToolResult
+
+if TYPE_CHECKING:
+    from foldline.conformance import ArchiveSuite, ShelfSuite
 
 T = TypeVar("T")
 Script = Sequence[tuple[type[Effect], Any]]
@@ -155,3 +159,15 @@ class Session:
 def without_bytes(conversation: Conversation) -> Conversation:
     """The conversation with its original bytes taken away: writing it builds every message from its parts."""
     return conversation.with_messages([replace(message, raw=None) for message in conversation.messages])
+
+
+def __getattr__(name: str) -> Any:
+    """The suites use this module, so they are loaded when they are asked for."""
+    if name not in ("ArchiveSuite", "ShelfSuite"):
+        raise AttributeError(f"module 'foldline.testing' has no attribute {name!r}")
+    from foldline import conformance
+
+    return getattr(conformance, name)
+
+
+__all__ = ["SUMMARY", "ArchiveSuite", "FakeCaller", "Script", "Session", "ShelfSuite", "play", "without_bytes"]

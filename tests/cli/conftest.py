@@ -7,10 +7,19 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from foldline.cli.main import run
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path_factory, monkeypatch) -> Path:
+    """Each test has an archive and an agenda of its own."""
+    found = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("FOLDLINE_HOME", str(found))
+    return found
 
 
 @dataclass(frozen=True)

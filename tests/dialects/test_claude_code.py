@@ -481,7 +481,7 @@ def test_messages_made_here_get_rows_at_their_place(book, origin):
     data = CLAUDE.write(changed)
     assert data == CLAUDE.write(changed)
     again = load(data)
-    assert texts(again) == (["go", "made", "done"] if origin is not Origin.SUMMARY else ["made", "go", "done"])
+    assert texts(again) == ["go", "made", "done"]
     assert [m.origin for m in again.messages if m.text == "made"] == [origin]
     new = next(row for row in records(data) if row["uuid"] not in "abcpde")
     assert (new["parentUuid"], new["sessionId"], new["cwd"]) == ("a", "s", "/w")
@@ -616,3 +616,22 @@ def test_what_is_left_of_the_messages_is_read_again(book, data):
     kept = [message for message in conversation.messages if data.draw(st.booleans())]
     again = load(CLAUDE.write(conversation.with_messages(kept)), "all")
     assert [part for m in again.messages for part in m.parts] == [part for m in kept for part in m.parts]
+
+
+@given(books(), st.data())
+def test_a_checkpoint_anywhere_in_the_live_history_is_read_again_at_its_place(book, data):
+    messages = book.read().messages
+    at = data.draw(st.integers(0, len(messages)))
+    made = Message("user", Origin.SUMMARY, (Text("so far"),))
+    kept = [made, *messages[at:]] if data.draw(st.booleans()) else [*messages[:at], made]
+    again = load(CLAUDE.write(book.read().with_messages(kept)))
+    assert [part for m in again.messages for part in m.parts] == [part for m in kept for part in m.parts]
+
+
+def test_a_checkpoint_before_an_answer_that_lost_its_first_row_is_not_on_a_dead_branch(book):
+    conversation = session(book).read()
+    answer = conversation.messages[1]
+    made = Message("user", Origin.SUMMARY, (Text("so far"),))
+    view = [conversation.messages[0], made, answer.with_parts(answer.parts[1:]), *conversation.messages[2:]]
+    again = load(CLAUDE.write(conversation.with_messages(view)))
+    assert [m.text for m in again.messages] == [m.text for m in view]

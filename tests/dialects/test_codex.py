@@ -264,3 +264,25 @@ def test_what_is_left_of_the_messages_is_read_again(kinds, data):
     conversation = rollout.read()
     kept = [m for m in conversation.messages if data.draw(st.booleans())]
     assert texts(load(CODEX.write(conversation.with_messages(kept)))) == [m.text for m in kept]
+
+
+@given(st.lists(st.sampled_from(["user", "says", "compacted"]), min_size=1, max_size=8), st.data())
+def test_a_view_in_any_order_with_a_checkpoint_anywhere_is_read_again(kinds, data):
+    rollout = Rollout()
+    for n, kind in enumerate(kinds):
+        if kind == "compacted":
+            rollout.compacted([message("user", f"{n}a"), message("developer", f"{n}b")])
+        else:
+            getattr(rollout, kind)(str(n))
+    conversation = rollout.read()
+    view = [m for m in data.draw(st.permutations(conversation.messages)) if data.draw(st.booleans())]
+    view.insert(data.draw(st.integers(0, len(view))), Message("user", Origin.SUMMARY, (Text("so far"),)))
+    assert texts(load(CODEX.write(conversation.with_messages(view)))) == [m.text for m in view]
+
+
+def test_a_system_message_from_mid_history_can_stand_before_an_older_user_message(rollout):
+    conversation = rollout.user("go").item(**message("developer", "rules")).says("done").read()
+    user, rules, _ = conversation.messages
+    made = Message("user", Origin.SUMMARY, (Text("so far"),))
+    again = load(CODEX.write(conversation.with_messages([rules, made, user])))
+    assert [(m.role, m.text) for m in again.messages] == [("system", "rules"), ("user", "so far"), ("user", "go")]

@@ -1,62 +1,105 @@
-"""An archive in memory: complete, and gone with the process. For tests, for trying out, for short-lived agents."""
+"""An archive in memory: complete, and gone with the process. For tests, for trying out, for short-lived agents.
+
+The same answers as from a file, out of plain dicts. Messages are shared with whoever gave them, not copied; the tree
+they stand in is in grove.py.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+import time as clock
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from foldline.archive.base import SessionInfo, Stored
+from foldline.archive.grove import Grove, stored
+from foldline.archive.history import Shelf
+from foldline.archive.keys import Memory
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, Save, ViewPlan
 from foldline.errors import UnknownCheckpoint
 from foldline.model import Conversation, Message
 
+_Plans = dict[tuple[str, str], tuple[ViewPlan, ...]]
+"""All plans of a scope and a skeleton, the newest last."""
 
-class MemoryArchive:
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A checkpoint, what it stands for without its ancestors, and the end of the history it was made for."""
+
+    checkpoint: Checkpoint
+    covered: tuple[str, ...]
+    leaf: int
+
+
+class MemoryArchive(Shelf):
     """Keeps everything it is given. Safe for several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._messages: dict[str, Message] = {}
-        self._results: dict[str, str] = {}
-        self._plans: dict[tuple[str, str], ViewPlan] = {}
-        self._ready: dict[tuple[str, str], ViewPlan] = {}
+        self._memory = Memory()
+        self._grove = Grove()
+        self._plans: _Plans = {}
+        self._ready: _Plans = {}
+        self._showing: dict[str, ViewPlan] = {}
         self._by_text: dict[str, Checkpoint] = {}
-        self._by_ref: dict[str, tuple[Checkpoint, tuple[str, ...]]] = {}
-        self._last: dict[tuple[str, str], tuple[Message, ...]] = {}
+        self._by_ref: dict[str, _Made] = {}
+        self._undone: frozenset[str] = frozenset()
 
     def keep(self, conversation: Conversation, scope: str = "") -> None:
-        """Stores what is new against the last conversation that began so; messages are shared, not copied."""
-        messages = conversation.messages
-        if not messages:
-            return
-        session = scope, messages[0].identity
+        """Stores what is new against the last conversation that went this way."""
+        self.append(conversation, scope)
+
+    def append(
+        self,
+        conversation: Conversation,
+        scope: str = "",
+        *,
+        project: str = "",
+        title: str = "",
+        source: str = "",
+        time: float | None = None,
+    ) -> str:
+        """Stores what is new, with what is known about it. The name of the session; "" for an empty conversation."""
+        if not conversation.messages:
+            return ""
         with self._lock:
-            last = self._last.get(session, ())
-            same = len(last) if messages[: len(last)] == last else 0
-            for message in messages[same:]:
-                self._messages.setdefault(message.identity, message)
-                for result in message.results:
-                    self._results.setdefault(result.ref, result.text)
-            self._last[session] = messages
+            way = self._memory.look(conversation, scope)
+            path = way.again or self._grove.grow(way, scope, clock.time() if time is None else time)
+            if not way.known:
+                self._memory.remember(path)
+            there = self._grove.sessions[path.session]
+            told = replace(
+                there, project=project or there.project, title=title or there.title, source=source or there.source
+            )
+            self._grove.sessions[path.session] = told
+            return path.session
 
     def recall(self, digests: Sequence[str], scope: str = "") -> Recalled | None:
         with self._lock:
-            plan, ready = self._found(self._plans, digests, scope), self._found(self._ready, digests, scope)
+            plan, ready = self._longest(self._plans, digests, scope), self._longest(self._ready, digests, scope)
             prepared = self._recalled(ready) if ready else None
             if plan is None:
                 return Recalled(ViewPlan("", 0), ready=prepared) if prepared else None
-            return Recalled(plan, self._shown(plan), prepared)
+            return replace(self._recalled(plan), ready=prepared)
 
-    def _found(self, plans: Mapping[tuple[str, str], ViewPlan], digests: Sequence[str], scope: str) -> ViewPlan | None:
+    def _longest(self, plans: _Plans, digests: Sequence[str], scope: str) -> ViewPlan | None:
         if not plans:
             return None
-        return next((plans[key] for digest in reversed(digests) if (key := (scope, digest)) in plans), None)
+        found = (self._newest(plans, (scope, name)) for name in reversed(digests) if (scope, name) in plans)
+        return next((plan for plan in found if plan is not None), None)
+
+    def _newest(self, plans: _Plans, key: tuple[str, str]) -> ViewPlan | None:
+        """The newest plan for this very history that shows nothing undone."""
+        return next((plan for plan in reversed(plans.get(key, ())) if not self._is_undone(plan.checkpoint)), None)
+
+    def _is_undone(self, ref: str) -> bool:
+        return bool(ref and self._undone) and not self._undone.isdisjoint(self.lineage(ref))
 
     def _recalled(self, plan: ViewPlan) -> Recalled:
-        return Recalled(plan, self._shown(plan))
-
-    def _shown(self, plan: ViewPlan) -> Checkpoint | None:
-        return self._by_ref[plan.checkpoint][0] if plan.checkpoint in self._by_ref else None
+        made = self._by_ref.get(plan.checkpoint)
+        return Recalled(plan, made.checkpoint if made else None)
 
     def known(self, texts: Sequence[str]) -> Mapping[str, Checkpoint]:
         with self._lock:
@@ -64,31 +107,89 @@ class MemoryArchive:
 
     def save(self, effect: Save, scope: str = "") -> Recalled | None:
         plan, checkpoint = effect.plan, effect.checkpoint
-        plans = self._ready if plan.ready else self._plans
+        plans, key = self._ready if plan.ready else self._plans, (scope, plan.skeleton)
         with self._lock:
-            there = plans.get((scope, plan.skeleton))
+            there = self._newest(plans, key)
             if there is not None and there != effect.over and not plan.ready:
                 return self._recalled(there)
             if checkpoint:
                 self._by_text[checkpoint.text] = checkpoint
-                self._by_ref[checkpoint.ref] = checkpoint, effect.covered
-            plans[scope, plan.skeleton] = plan
+                self._by_ref.setdefault(checkpoint.ref, _Made(checkpoint, effect.covered, self._leaf(effect)))
+            plans[key] = (*plans.get(key, ()), plan)
+            self._showing[plan.checkpoint] = plan
             return None
+
+    def _leaf(self, effect: Save) -> int:
+        last = effect.covered[-1] if effect.covered else ""
+        return self._memory.leaf(effect.plan.count, last) or self._grove.homes.get(last, 0)
 
     def original(self, ref: str) -> bytes | None:
         with self._lock:
-            if ref in self._results:
-                return self._results[ref].encode("utf-8", "surrogatepass")
-            message = self._messages.get(ref)
-            return message.raw if message else None
+            text = self._grove.results.get(ref)
+            return self._grove.original(ref) if text is None else text.encode("utf-8", "surrogatepass")
 
     def expand(self, checkpoint: str) -> tuple[Message, ...]:
         with self._lock:
-            lineage: list[str] = []
-            while checkpoint:
-                if checkpoint not in self._by_ref:
-                    raise UnknownCheckpoint(f"there is no checkpoint {checkpoint} in this archive")
-                found, covered = self._by_ref[checkpoint]
-                lineage[:0] = covered
-                checkpoint = found.parent
-            return tuple(self._messages[identity] for identity in lineage)
+            spans = (self._by_ref[ref] for ref in reversed(self.lineage(checkpoint)))
+            return tuple(message for made in spans for message in self._grove.covered(made.leaf, made.covered))
+
+    def sessions(self, scope: str | None = None, project: str | None = None, limit: int = 100) -> list[SessionInfo]:
+        """Sessions, the newest first."""
+        with self._lock:
+            found = [
+                self._counted(session)
+                for session in reversed(self._grove.sessions.values())
+                if scope in (None, session.scope) and project in (None, session.project)
+            ]
+        return sorted(found, key=lambda session: session.updated, reverse=True)[:limit]
+
+    def _counted(self, session: SessionInfo) -> SessionInfo:
+        homes = [self._grove.nodes[made.leaf].session for made in self._by_ref.values() if made.leaf]
+        return replace(session, checkpoints=homes.count(session.name))
+
+    def messages(self, session: str) -> Iterator[Stored]:
+        """The messages of a session from its beginning, each in the bytes it first came in."""
+        with self._lock:
+            path = self._grove.path(self._grove.end_of(session))
+        return (stored(node, node.first, session) for node in path)
+
+    def checkpoint(self, ref: str) -> Checkpoint:
+        with self._lock:
+            if ref not in self._by_ref:
+                raise UnknownCheckpoint(f"there is no checkpoint {ref} in this archive")
+            return self._by_ref[ref].checkpoint
+
+    def lineage(self, ref: str) -> tuple[str, ...]:
+        found: list[str] = []
+        with self._lock:
+            while ref and ref not in found:
+                found.append(ref)
+                ref = self.checkpoint(ref).parent
+        return tuple(found)
+
+    def undone(self) -> frozenset[str]:
+        return self._undone
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _mark(self, ref: str, undone: bool) -> None:
+        with self._lock:
+            self._undone = self._undone | {ref} if undone else self._undone - {ref}
+
+    def _view(self, ref: str) -> tuple[ViewPlan | None, tuple[Message, ...]]:
+        with self._lock:
+            path = self._grove.path(self._by_ref[ref].leaf)
+            return self._showing.get(ref), tuple(node.first for node in path)
+
+    def _stored(self, prefix: str) -> list[Stored]:
+        with self._lock:
+            return self._grove.beginning(prefix)
+
+    def _session(self, name: str) -> SessionInfo | None:
+        with self._lock:
+            return self._counted(self._grove.sessions[name]) if name in self._grove.sessions else None
+
+    def _result(self, ref: str) -> str | None:
+        with self._lock:
+            return self._grove.results.get(ref)

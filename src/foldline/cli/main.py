@@ -34,8 +34,20 @@ COMMANDS = {
     "compact": "foldline.cli.compacting",
     "handoff": "foldline.cli.handing",
     "validate": "foldline.cli.validating",
+    "import": "foldline.cli.importing",
+    "export": "foldline.cli.moving:export",
+    "sessions": "foldline.cli.listing:sessions",
+    "search": "foldline.cli.listing:search",
+    "show": "foldline.cli.showing:show",
+    "expand": "foldline.cli.showing:expand",
+    "diff": "foldline.cli.undoing:diff",
+    "undo": "foldline.cli.undoing:undo",
+    "redo": "foldline.cli.undoing:redo",
+    "verify": "foldline.cli.caring:verify",
+    "forget": "foldline.cli.caring:forget",
+    "plan": "foldline.cli.planning",
 }
-"""Each command and the module whose `command` it is."""
+"""Each command and where it is: a module and a name in it, which is `command` where none is given."""
 
 
 class Commands(click.Group):
@@ -45,10 +57,10 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        module = COMMANDS.get(cmd_name)
-        if module is None:
+        if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(module).command
+        module, _, name = COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name or "command")
         return command
 
 

@@ -26,7 +26,8 @@ from foldline.core.secretforms import (
 )
 
 MASK = "[masked "
-"""How every mask begins. A value that is cut off by one was looked at before."""
+"""How every mask begins."""
+_MASKED = MASK.rstrip()
 
 
 class Secret(NamedTuple):
@@ -90,12 +91,17 @@ def _begins_word(text: str, at: int) -> bool:
     return text[max(at - 3, 0) : at - 2] == "%" and _HEX.issuperset(text[at - 2 : at])
 
 
+def _cut(text: str, start: int, end: int) -> bool:
+    """A mask stands in it or at its end: it was looked at when it was whole."""
+    return text.find(_MASKED, start, end + len(_MASKED)) >= 0
+
+
 def _keys(text: str, key: Key) -> Iterator[Secret]:
     def read(at: int) -> Reading:
         if not (key.anywhere or _begins_word(text, at)) or (text[at] in _ESCAPES and _escaped(text, at)):
             return at, ()
         match = key.shape.match(text, at)
-        if not match or looks_made_up(match["body"]):
+        if not match or looks_made_up(match["body"]) or _cut(text, *match.span()):
             return match.end() if match else at, ()
         found = Secret(key.kind, *match.span())
         second = AWS_SECRET.match(text, match.end()) if key.kind == "aws-key" else None
@@ -112,7 +118,7 @@ def _urls(text: str) -> Iterator[Secret]:
 
     def read(at: int) -> Reading:
         match = _LOGIN.match(text, at)
-        if not match or not secretive(match["body"], "password", literal=True):
+        if not match or _cut(text, *match.span()) or not secretive(match["body"], "password", literal=True):
             return at, ()
         return match.end(), (Secret("url-password", *match.span("body")),)
 
@@ -152,7 +158,7 @@ _BASIC = re.compile(r"[ \t]{1,3}+(?P<body>[A-Za-z0-9+/]{6,}+={0,2}+)")
 def _bearers(text: str, lowered: str) -> Iterator[Secret]:
     def read(at: int) -> Reading:
         match = _BEARER.match(text, at + len("bearer"))
-        if not match or not secretive(match["body"], "token", literal=False):
+        if not match or _cut(text, *match.span()) or not secretive(match["body"], "token", literal=False):
             return at, ()
         return match.end(), (Secret("bearer-token", *match.span("body")),)
 
@@ -162,7 +168,7 @@ def _bearers(text: str, lowered: str) -> Iterator[Secret]:
 def _basics(text: str, lowered: str) -> Iterator[Secret]:
     def read(at: int) -> Reading:
         match = _BASIC.match(text, at + len("basic"))
-        if not match or not _is_login(match["body"]):
+        if not match or _cut(text, *match.span()) or not _is_login(match["body"]):
             return at, ()
         return match.end(), (Secret("authorization", *match.span("body")),)
 
@@ -205,8 +211,7 @@ def _assigned(text: str, lowered: str, hint: str) -> Iterator[Secret]:
             if value is None:
                 return at, ()
             start, stop, literal = value
-            said = text[start:stop]
-            secret = MASK not in said and not text.startswith(MASK, stop) and secretive(said, trust, literal=literal)
+            secret = not _cut(text, start, stop) and secretive(text[start:stop], trust, literal=literal)
             return stop, (Secret(kind, start, stop),) if secret else ()
 
         yield from _each(lowered, word, read)
