@@ -67,6 +67,24 @@ def begins_with_thinking(messages: Sequence[Message], cycle: ToolCycle) -> bool:
     return bool(parts) and type(parts[0]) is Thinking
 
 
+def moved(pairing: Pairing, by: int) -> Pairing:
+    """The pairing as it is in a list that begins `by` messages later."""
+    lone = (
+        tuple(Place(message - by, nth) for message, nth in found) for found in (pairing.orphans, pairing.duplicates)
+    )
+    return Pairing(tuple(_moved(cycle, by) for cycle in pairing.cycles), *lone)
+
+
+def _moved(cycle: ToolCycle, by: int) -> ToolCycle:
+    return ToolCycle(
+        cycle.start - by,
+        cycle.step_stop - by,
+        cycle.stop - by,
+        tuple(Place(place.message - by, place.nth) for place in cycle.calls),
+        tuple(place and Place(place.message - by, place.nth) for place in cycle.answers),
+    )
+
+
 def inside(spans: Iterable[tuple[int, int]]) -> set[int]:
     """The positions within any of these ranges, which begin one after the other and may overlap."""
     found: set[int] = set()

@@ -17,14 +17,14 @@ from typing import Any
 
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.compaction import Compaction, Folded
-from foldline.core.cycles import Pairer
 from foldline.core.effects import Around, Effect, Keep, Known, Recall, Recalled, Save, Tell, ViewPlan
 from foldline.core.ground import Given, Ground, ground_of
 from foldline.core.meter import Meter, Tally
 from foldline.core.options import Options
 from foldline.core.policy import MAX_IN_ROW, CacheCost, Decision, Past, at_ease, cache_cost, decide
 from foldline.core.receipt import Receipt
-from foldline.core.repair import Repaired, repair
+from foldline.core.repair import Repaired
+from foldline.core.repairer import Repairer
 from foldline.core.returned import attributed
 from foldline.core.skeleton import Chain
 from foldline.core.story import Story
@@ -48,14 +48,14 @@ class Thread:
     """What the turns of one conversation hand on to the next, so that each works only on what is new."""
 
     chain: Chain
-    pairer: Pairer
+    repairer: Repairer
     """Of the view."""
     story: Story
     """Of the whole history."""
 
     @classmethod
     def begin(cls, grammar: Grammar) -> Thread:
-        return cls(Chain(), Pairer(grammar), Story(grammar))
+        return cls(Chain(), Repairer(grammar), Story(grammar))
 
 
 def turn(
@@ -68,7 +68,7 @@ def turn(
 class _Turn:
     def __init__(self, conversation: Conversation, options: Options, meter: Meter, thread: Thread) -> None:
         self.given, self.options, self.meter = conversation, options, meter
-        self.chain, self.pairer, self.story = thread.chain, thread.pairer, thread.story
+        self.chain, self.repairer, self.story = thread.chain, thread.repairer, thread.story
         self.budget = options.budget.reserving(conversation.head.max_output)
         self.notices: list[Notice] = list(conversation.notices)
         self.recalled: Recalled | None = None
@@ -296,7 +296,7 @@ class _Turn:
         return View(conversation, receipt, shown if self._durable(plan) else None, plan)
 
     def _mended(self, view: tuple[Message, ...]) -> Repaired:
-        return repair(view, self.given.grammar, self.pairer.pair(view), thinking=self.given.head.thinks_first)
+        return self.repairer.repair(view, thinking=self.given.head.thinks_first)
 
     def _durable(self, plan: ViewPlan) -> bool:
         return plan is not self.unsaved

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.cuts import legal
-from foldline.core.cycles import Pairing, Place, ToolCycle, pair
+from foldline.core.cycles import Pairing, moved, pair
 from foldline.core.effects import Recalled, ViewPlan
 from foldline.core.fold import Base, carried, newest_user, with_cycles
 from foldline.core.usertext import own_words
@@ -175,23 +175,5 @@ def within(ground: Ground, pairing: Pairing, start: int, stop: int, at: int = 0)
     across = any(cycle.start < start or cycle.stop > stop for cycle in inner)
     if across or pairing.orphans or pairing.duplicates:
         alone = pair(ground.messages[start:stop], ground.conversation.grammar)
-        return _all_moved(alone, -at) if at else alone
-    return _all_moved(Pairing(tuple(inner)), start - at) if start != at else Pairing(tuple(inner))
-
-
-def _all_moved(pairing: Pairing, by: int) -> Pairing:
-    places = (
-        tuple(Place(message - by, nth) for message, nth in found) for found in (pairing.orphans, pairing.duplicates)
-    )
-    return Pairing(tuple(_moved(cycle, by) for cycle in pairing.cycles), *places)
-
-
-def _moved(cycle: ToolCycle, by: int) -> ToolCycle:
-    """The cycle as it stands in a list that begins `by` messages later."""
-    return ToolCycle(
-        cycle.start - by,
-        cycle.step_stop - by,
-        cycle.stop - by,
-        tuple(Place(place.message - by, place.nth) for place in cycle.calls),
-        tuple(place and Place(place.message - by, place.nth) for place in cycle.answers),
-    )
+        return moved(alone, -at) if at else alone
+    return moved(Pairing(tuple(inner)), start - at) if start != at else Pairing(tuple(inner))

@@ -18,7 +18,7 @@ from foldline.core.cycles import Pairing, Place, begins_with_thinking, open_loop
 from foldline.core.mend import Repair, mend_pairs
 from foldline.model import EMPTY, Grammar, Message, Origin, Part, Text, Thinking, ToolCall, ToolResult
 
-__all__ = ["Repair", "Repaired", "repair"]
+__all__ = ["Repair", "Repaired", "begun_with_thinking", "repair"]
 
 OPENING = "[the conversation begins here]"
 """Stands for the user's first message where a provider demands one and the history has none."""
@@ -56,7 +56,7 @@ def repair(
     found = found if said is named else pair(said, grammar)
     known = _without_dangling(said, found, repairs)
     if thinking:
-        known = _user_last(_paused(known, found if known is said else pair(known, grammar), repairs), repairs)
+        known = begun_with_thinking(known, found if known is said else pair(known, grammar), repairs)
     return Repaired(_user_between(_opening(known, grammar, repairs), grammar, repairs), tuple(repairs))
 
 
@@ -197,6 +197,11 @@ def _user_between(messages: tuple[Message, ...], grammar: Grammar, repairs: list
     repairs.extend(Repair("no-user-between", index) for index in sorted(meeting))
     pieces = ((_program(GO_ON), message) if index in meeting else (message,) for index, message in enumerate(messages))
     return tuple(message for piece in pieces for message in piece) if meeting else messages
+
+
+def begun_with_thinking(messages: tuple[Message, ...], pairing: Pairing, repairs: list[Repair]) -> tuple[Message, ...]:
+    """The list as a model wants it that must think: its turn begins with that, and the user speaks last."""
+    return _user_last(_paused(messages, pairing, repairs), repairs)
 
 
 def _paused(messages: tuple[Message, ...], pairing: Pairing, repairs: list[Repair]) -> tuple[Message, ...]:

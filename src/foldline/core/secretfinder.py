@@ -27,7 +27,12 @@ from foldline.core.secretforms import (
 
 MASK = "[masked "
 """How every mask begins."""
-_MASKED = MASK.rstrip()
+_MASKED = re.compile(re.escape(MASK) + r"[a-z-]{1,30}+(?: [0-9a-f]{6})?+\]")
+_HIDDEN = "\ufdd1"
+"""What masks and secrets already found are read as: a character that no text has, in the same number."""
+_ROUNDS = 8
+"""How often a text is looked through: a secret may come to light when one beside it is taken out. Texts without any,
+and nearly all with some, need no third time."""
 
 
 class Secret(NamedTuple):
@@ -42,8 +47,30 @@ Reading: TypeAlias = tuple[int, Sequence[Secret]]
 """Where reading ended, and what was found on the way."""
 
 
-def secrets(text: str) -> Iterator[Secret]:
-    """Every secret in a text, those of one kind in order. They may overlap."""
+def secrets(text: str) -> list[Secret]:
+    """Every secret in a text, in order. They may overlap."""
+    found: list[Secret] = []
+    seen = _MASKED.sub(lambda mask: _HIDDEN * len(mask[0]), text) if MASK in text else text
+    for _ in range(_ROUNDS):
+        more = sorted(_once(seen), key=lambda secret: (secret.start, -secret.end))
+        if not more:
+            break
+        found += more
+        seen = _hidden(seen, more)
+    return sorted(found, key=lambda secret: (secret.start, -secret.end))
+
+
+def _hidden(text: str, found: Sequence[Secret]) -> str:
+    pieces: list[str] = []
+    at = 0
+    for _, start, end in found:
+        if end > at:
+            pieces += text[at:start], _HIDDEN * (end - max(start, at))
+            at = end
+    return "".join((*pieces, text[at:]))
+
+
+def _once(text: str) -> Iterator[Secret]:
     for sign, hints in KEYS_BY_SIGN.items():
         if sign in text:
             yield from (secret for hint in hints if hint in text for key in hints[hint] for secret in _keys(text, key))
@@ -92,8 +119,8 @@ def _begins_word(text: str, at: int) -> bool:
 
 
 def _cut(text: str, start: int, end: int) -> bool:
-    """A mask stands in it or at its end: it was looked at when it was whole."""
-    return text.find(_MASKED, start, end + len(_MASKED)) >= 0
+    """Something hidden stands in it or at its end: it was looked at when it was whole."""
+    return text.find(_HIDDEN, start, end + 1) >= 0
 
 
 def _keys(text: str, key: Key) -> Iterator[Secret]:

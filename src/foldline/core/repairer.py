@@ -1,0 +1,68 @@
+"""Repairs a list that grows: what was sound stays so, and only its end is looked at again.
+
+What is mended, and how, is in repair.py; this one only knows how much of a list need not be looked at.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from foldline.core.cycles import Pairer, Pairing, moved
+from foldline.core.repair import Repair, Repaired, begun_with_thinking, repair
+from foldline.model import Grammar, Message, Origin, Text
+
+_BEFORE = Message("user", Origin.PROGRAM, (Text("…"),))
+"""Stands for everything before the end that is looked at: someone spoke."""
+
+
+class Repairer:
+    """Gives what `repair` gives, list after list. Not for several threads at once."""
+
+    def __init__(self, grammar: Grammar) -> None:
+        self.looked = 0
+        """Messages looked at so far: the work done."""
+        self._grammar = grammar
+        self._pairer = Pairer(grammar)
+        self._sound: tuple[Message, ...] = ()
+        self._ids: set[str] = set()
+        self._named = 0
+        """Messages whose calls are in `_ids`."""
+
+    def repair(self, messages: tuple[Message, ...], *, thinking: bool = False) -> Repaired:
+        pairing = self._pairer.pair(messages)
+        if not self._sound or messages[: len(self._sound)] != self._sound:
+            self._ids, self._named, self._sound = set(), 0, ()
+        if self._sound and self._goes_on(messages, pairing, thinking):
+            found = Repaired(messages)
+        else:
+            self.looked += len(messages)
+            found = repair(messages, self._grammar, pairing, thinking=thinking)
+        if not found.repairs:
+            self._sound = messages
+        return found
+
+    def _goes_on(self, messages: tuple[Message, ...], pairing: Pairing, thinking: bool) -> bool:
+        """The end needs no repair, and nothing in it is about what stands before it."""
+        cycles = pairing.cycles
+        last = max(bisect_left(cycles, len(self._sound), key=lambda cycle: cycle.start) - 1, 0)
+        start = cycles[last].start if cycles else 0
+        if not start or pairing.orphans or pairing.duplicates or any(cycle.stop > start for cycle in cycles[:last]):
+            return False
+        if self._grammar.unique_ids and not self._new_names(messages, start):
+            return False
+        self.looked += len(messages) - start
+        end = moved(Pairing(cycles[last:]), start - 1)
+        if repair((_BEFORE, *messages[start:]), self._grammar, end).repairs:
+            return False
+        amiss: list[Repair] = []
+        if thinking:
+            begun_with_thinking(messages, pairing, amiss)
+        return not amiss
+
+    def _new_names(self, messages: tuple[Message, ...], start: int) -> bool:
+        """No call from `start` on has the id of one before it."""
+        if self._named > start:
+            self._ids, self._named = set(), 0
+        self._ids.update(call.id for message in messages[self._named : start] for call in message.calls)
+        self._named = start
+        return all(call.id not in self._ids for message in messages[start:] for call in message.calls)

@@ -1,0 +1,78 @@
+"""A list repaired as it grows is the list repaired whole, and a sound one is looked at only where it is new."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foldline.core.repair import repair
+from foldline.core.repairer import Repairer
+from foldline.dialects import named
+from foldline.model import Grammar, Message, Origin, Text, Thinking, ToolCall, ToolResult
+
+GRAMMARS = [
+    *(named(name).grammar for name in ("anthropic", "openai-chat", "openai-responses", "gemini")),
+    Grammar(step="message", unique_ids=True, user_first=True, empty_text=False),
+]
+few = st.lists(st.sampled_from("abcdef"), max_size=2)
+
+
+def step(ids, text, thinking):
+    thought = (Thinking("hm", "seal"),) if thinking else ()
+    said = (Text(text),) if text is not None else ()
+    return Message("assistant", Origin.ASSISTANT, (*thought, *said, *(ToolCall(id_, "read", "{}") for id_ in ids)))
+
+
+def answer(ids, text):
+    said = (Text(text),) if text is not None else ()
+    return Message("user", Origin.TOOL, (*(ToolResult(id_, (Text("so"),), is_error=text == "") for id_ in ids), *said))
+
+
+texts = st.sampled_from([None, "", "yes"])
+messages = st.lists(
+    st.one_of(
+        st.builds(step, few, texts, st.booleans()),
+        st.builds(answer, few, texts),
+        st.just(Message("user", Origin.USER, (Text("go on"),))),
+        st.just(Message("tool", Origin.TOOL, (ToolResult("a", (Text("x"),)),))),
+    ),
+    max_size=10,
+).map(tuple)
+
+
+@settings(max_examples=400)
+@given(messages, st.sampled_from(GRAMMARS), st.lists(st.integers(0, 10), max_size=6), st.booleans())
+def test_growing_makes_no_difference(history, grammar, stops, thinking):
+    repairer = Repairer(grammar)
+    for stop in (*stops, len(history)):
+        found = repairer.repair(history[:stop], thinking=thinking)
+        assert found == repair(history[:stop], grammar, thinking=thinking)
+
+
+def sound(count):
+    for number in range(count):
+        yield Message("user", Origin.USER, (Text(f"question {number}"),))
+        yield Message("assistant", Origin.ASSISTANT, (ToolCall(f"c{number}", "read", "{}"),))
+        yield Message("user", Origin.TOOL, (ToolResult(f"c{number}", (Text("so"),)),))
+        yield Message("assistant", Origin.ASSISTANT, (Text("done"),))
+
+
+@pytest.mark.parametrize("grammar", [Grammar(), Grammar(unique_ids=True)])
+def test_a_sound_list_is_looked_at_only_where_it_is_new(grammar):
+    history = tuple(sound(500))
+    repairer = Repairer(grammar)
+    repairer.repair(history[:1_979])
+    before = repairer.looked
+    for stop in (1_981, 1_983, 1_985, 1_987, 1_989, 1_991):  # after results, after the user
+        assert repairer.repair(history[:stop]).messages is not None
+    assert repairer.looked - before <= 40
+
+
+def test_an_id_that_was_used_long_ago_is_seen():
+    grammar = Grammar(unique_ids=True)
+    repairer = Repairer(grammar)
+    history = tuple(sound(50))
+    assert not repairer.repair(history).repairs
+    again = (*history, *tuple(sound(1)))
+    assert repairer.repair(again).repairs == repair(again, grammar).repairs != ()
