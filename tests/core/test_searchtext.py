@@ -143,6 +143,9 @@ class TestSnippets:
         text = "a widget. " + "filler " * 100 + "widget and flange. " + "filler " * 100
         assert "⟪widget⟫ and ⟪flange⟫" in snippet(ask("widget flange"), text)
 
+    def test_a_word_on_every_line_is_shown_from_the_first(self):
+        assert snippet(ask("flange"), "flange line\n" * 90).startswith("⟪flange⟫ line ⟪flange⟫ line")
+
     def test_a_short_text_is_shown_whole(self):
         assert snippet(ask("parsing"), "we  parse\nit") == "we ⟪parse⟫ it"
         assert snippet(ask(""), "we parse it") == "we parse it"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from foldline.archive.base import SessionInfo, Stored
 from foldline.archive.grove import Grove, stored
 from foldline.archive.history import Shelf
-from foldline.archive.keys import Memory
+from foldline.archive.keys import Memory, span_stop
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, Save, ViewPlan
 from foldline.errors import UnknownCheckpoint
@@ -26,11 +26,12 @@ _Plans = dict[tuple[str, str], tuple[ViewPlan, ...]]
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """A checkpoint, what it stands for without its ancestors, and the end of the history it was made for."""
+    """A checkpoint, what it stands for without its ancestors, where its history ends, and where those in it do."""
 
     checkpoint: Checkpoint
     covered: tuple[str, ...]
     leaf: int
+    stop: int | None
 
 
 class MemoryArchive(Shelf):
@@ -114,7 +115,7 @@ class MemoryArchive(Shelf):
                 return self._recalled(there)
             if checkpoint:
                 self._by_text[checkpoint.text] = checkpoint
-                self._by_ref.setdefault(checkpoint.ref, _Made(checkpoint, effect.covered, self._leaf(effect)))
+                self._by_ref.setdefault(checkpoint.ref, _made(effect, checkpoint, self._leaf(effect)))
             plans[key] = (*plans.get(key, ()), plan)
             self._showing[plan.checkpoint] = plan
             return None
@@ -131,7 +132,8 @@ class MemoryArchive(Shelf):
     def expand(self, checkpoint: str) -> tuple[Message, ...]:
         with self._lock:
             spans = (self._by_ref[ref] for ref in reversed(self.lineage(checkpoint)))
-            return tuple(message for made in spans for message in self._grove.covered(made.leaf, made.covered))
+            found = (self._grove.covered(made.covered, made.leaf, made.stop) for made in spans)
+            return tuple(message for messages in found for message in messages)
 
     def sessions(self, scope: str | None = None, project: str | None = None, limit: int = 100) -> list[SessionInfo]:
         """Sessions, the newest first."""
@@ -193,3 +195,7 @@ class MemoryArchive(Shelf):
     def _result(self, ref: str) -> str | None:
         with self._lock:
             return self._grove.results.get(ref)
+
+
+def _made(effect: Save, checkpoint: Checkpoint, leaf: int) -> _Made:
+    return _Made(checkpoint, effect.covered, leaf, span_stop(effect.plan, checkpoint))

@@ -72,9 +72,9 @@ def _humped(text: str) -> Iterator[str]:
         while start > limit and text[start - 1].isalnum() and text[start - 1].isascii():
             start -= 1
         word = _WORD.match(text, start)
-        if word:
-            end = word.end()
-            yield word[0]
+        assert word  # at the latest it begins with the hump
+        end = word.end()
+        yield word[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from foldline.core.secretforms import (
@@ -80,9 +80,9 @@ def _once(text: str) -> Iterator[Secret]:
         yield from _private_keys(text)
     lowered = text.replace("\u0130", "i").lower()  # the one letter that grows in lower case, and would move the rest
     if "bearer" in lowered:
-        yield from _bearers(text, lowered)
+        yield from _header(text, lowered, "bearer")
     if "authorization" in lowered:
-        yield from _basics(text, lowered)
+        yield from _header(text, lowered, "basic")
     for hint in NAME_HINTS:
         if hint in lowered:
             yield from _assigned(text, lowered, hint)
@@ -155,7 +155,7 @@ def _urls(text: str) -> Iterator[Secret]:
 _PEM = "-----BEGIN "
 _PEM_OPENS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_INSIDE = re.compile(r"(?:[^\"\\-]|\\.|-(?!----))*+(?=-----END )", re.S)
-_PEM_LINE = re.compile(r"[\s\"'`+,\\nr>|→0-9-]{0,24}+(?P<body>[A-Za-z0-9+/=]{24,}+)")
+_PEM_LINE = re.compile(r"(?:[\s\"'`+,>|→0-9-]|\\++[nrt\"\s]){0,24}+(?P<body>[A-Za-z0-9+/=]{24,}+)")
 """A line of a key whose end is missing, or that is quoted line by line."""
 _LONG = re.compile(r"[A-Za-z0-9+/]{32}")
 
@@ -178,28 +178,17 @@ def _private_keys(text: str) -> Iterator[Secret]:
     return _each(text, _PEM, read)
 
 
-_BEARER = re.compile(r"[ \t]{1,3}+(?P<body>[A-Za-z0-9._~+/=-]{16,}+)")
-_BASIC = re.compile(r"[ \t]{1,3}+(?P<body>[A-Za-z0-9+/]{6,}+={0,2}+)")
+def _header(text: str, lowered: str, word: str) -> Iterator[Secret]:
+    """What follows Bearer or Basic."""
+    kind, shape, judge = _HEADERS[word]
 
-
-def _bearers(text: str, lowered: str) -> Iterator[Secret]:
     def read(at: int) -> Reading:
-        match = _BEARER.match(text, at + len("bearer"))
-        if not match or _cut(text, *match.span()) or not secretive(match["body"], "token", literal=False):
+        match = shape.match(text, at + len(word))
+        if not match or _cut(text, *match.span()) or not judge(match["body"]):
             return at, ()
-        return match.end(), (Secret("bearer-token", *match.span("body")),)
+        return match.end(), (Secret(kind, *match.span("body")),)
 
-    return _each(lowered, "bearer", read)
-
-
-def _basics(text: str, lowered: str) -> Iterator[Secret]:
-    def read(at: int) -> Reading:
-        match = _BASIC.match(text, at + len("basic"))
-        if not match or _cut(text, *match.span()) or not _is_login(match["body"]):
-            return at, ()
-        return match.end(), (Secret("authorization", *match.span("body")),)
-
-    return _each(lowered, "basic", read)
+    return _each(lowered, word, read)
 
 
 def _is_login(body: str) -> bool:
@@ -209,6 +198,15 @@ def _is_login(body: str) -> bool:
     except ValueError:
         return False
 
+
+_HEADERS: Mapping[str, tuple[str, re.Pattern[str], Callable[[str], bool]]] = {
+    "bearer": (
+        "bearer-token",
+        re.compile(r"[ \t]{1,3}+(?P<body>[A-Za-z0-9._~+/=-]{16,}+)"),
+        lambda body: secretive(body, "token", literal=False),
+    ),
+    "basic": ("authorization", re.compile(r"[ \t]{1,3}+(?P<body>[A-Za-z0-9+/]{6,}+={0,2}+)"), _is_login),
+}
 
 _SEPARATOR = re.compile(
     r"(?P<named>\\{0,7}+[\"'`])?[ \t]{0,8}+(?::[ \t]?+\w{1,20}+[ \t]?+=|=>|:=|={1,3}+|:)[ \t]{0,8}+"

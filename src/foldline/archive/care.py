@@ -1,0 +1,195 @@
+"""Taking out, and only on request: a message or a session forgotten for good, the oldest sessions trimmed.
+
+    forget(ref)   its bytes, its other versions, its words in the index, and every checkpoint that may quote it
+    trim(to)      the oldest sessions, until the rest fits
+
+What is taken out leaves a tombstone that says when, and stays out: the same message sent again is not stored again.
+Nothing is ever removed by itself. An archive that has reached its cap takes nothing new (Full) until it is trimmed.
+A message that other sessions hold too is gone from them as well, and they are named; a session takes only what is its
+own, and says what it shares.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time as clock
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from foldline.archive import ways
+from foldline.archive.blobs import Blobs
+from foldline.archive.index import Index
+from foldline.errors import ArchiveError, Busy
+from foldline.model import REF_LENGTH
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What was taken out. `sessions` held it; `kept` messages of a session stay, because `shared` ones hold them."""
+
+    refs: tuple[str, ...]
+    sessions: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
+    kept: int = 0
+    checkpoints: tuple[str, ...] = ()
+
+    @property
+    def messages(self) -> int:
+        return len(self.refs)
+
+
+@dataclass(frozen=True, slots=True)
+class Trimmed:
+    """Which sessions were taken out, and how large the archive was before and is now, in bytes."""
+
+    sessions: tuple[str, ...]
+    before: int
+    after: int
+
+
+_THESE = "(SELECT value FROM json_each(?))"
+
+
+def forget_message(connection: sqlite3.Connection, prefix: str) -> Forgotten:
+    """Takes a message out, in all the bytes it came in, wherever it stands."""
+    found = ways.holding(connection, prefix)
+    if not found:
+        raise ArchiveError(f"nothing in this archive is called {prefix}")
+    if len(found) > 1:
+        raise ArchiveError(f"several messages begin with {prefix}; give more of its digits")
+    nodes, blobs = _closure(connection, found[0].blob)
+    sessions = _through(connection, nodes)
+    return _take(connection, nodes, blobs, Forgotten((), sessions, sessions[1:]))
+
+
+def forget_session(connection: sqlite3.Connection, name: str) -> Forgotten:
+    """Takes out what only this session holds."""
+    steps = ways.path(connection, ways.leaf_of(connection, name))
+    others = connection.execute(
+        "SELECT name, leaf FROM sessions WHERE name != ? AND root = ?", (name, steps[0].node)
+    ).fetchall()
+    paths = {other: {step.node for step in ways.path(connection, leaf)} for other, leaf in others}
+    own = [step.node for step in steps if not any(step.node in path for path in paths.values())]
+    mine = {step.node for step in steps}
+    shared = tuple(other for other, path in paths.items() if mine & path)
+    blobs = _blobs_of(connection, own)
+    elsewhere = _held_elsewhere(connection, own, blobs)
+    kept = len(steps) - len(own) + len(elsewhere)
+    done = _take(connection, own, blobs - elsewhere, Forgotten((), (name,), shared, kept))
+    day = clock.strftime("%Y-%m-%d", clock.gmtime())
+    connection.execute(
+        "UPDATE sessions SET title = ?, source = '', project = '' WHERE name = ?",
+        (f"forgotten on request on {day}", name),
+    )
+    return done
+
+
+def _closure(connection: sqlite3.Connection, blob: int) -> tuple[list[int], set[int]]:
+    """All nodes that hold these bytes or another version of the same message, and all of their bytes."""
+    nodes: set[int] = set()
+    blobs = {blob}
+    while True:
+        held = _nodes_of(connection, blobs)
+        if held == nodes:
+            return sorted(nodes), blobs
+        nodes, blobs = held, _blobs_of(connection, held) | blobs
+
+
+def _nodes_of(connection: sqlite3.Connection, blobs: Iterable[int]) -> set[int]:
+    these = json.dumps(list(blobs))
+    return {
+        row[0]
+        for row in connection.execute(
+            f"SELECT id FROM nodes WHERE blob IN {_THESE} UNION SELECT node FROM versions WHERE blob IN {_THESE}",  # noqa: S608
+            (these, these),
+        )
+    }
+
+
+def _blobs_of(connection: sqlite3.Connection, nodes: Iterable[int]) -> set[int]:
+    these = json.dumps(list(nodes))
+    return {
+        row[0]
+        for row in connection.execute(
+            f"SELECT blob FROM nodes WHERE id IN {_THESE} UNION SELECT blob FROM versions WHERE node IN {_THESE}",  # noqa: S608
+            (these, these),
+        )
+    }
+
+
+def _held_elsewhere(connection: sqlite3.Connection, nodes: Iterable[int], blobs: Iterable[int]) -> set[int]:
+    """Those of the blobs that some other node has too."""
+    own = set(nodes)
+    return {blob for blob in blobs if _nodes_of(connection, (blob,)) - own}
+
+
+def _through(connection: sqlite3.Connection, nodes: Iterable[int]) -> tuple[str, ...]:
+    """The sessions on whose way one of these nodes lies, the one it first came in first."""
+    wanted = set(nodes)
+    roots = json.dumps([ways.path(connection, node)[0].node for node in wanted])
+    rows = connection.execute(
+        f"SELECT name, leaf FROM sessions WHERE root IN {_THESE} ORDER BY id",  # noqa: S608
+        (roots,),
+    ).fetchall()
+    return tuple(name for name, leaf in rows if any(step.node in wanted for step in ways.path(connection, leaf)))
+
+
+def _take(connection: sqlite3.Connection, nodes: list[int], blobs: set[int], about: Forgotten) -> Forgotten:
+    """Empties the blobs, and all that was made of them."""
+    now, these, held = clock.time(), json.dumps(sorted(blobs)), json.dumps(nodes)
+    rows = connection.execute(f"SELECT hash FROM blobs WHERE id IN {_THESE} AND gone IS NULL", (these,)).fetchall()  # noqa: S608
+    names = {row[0] for row in rows}
+    checkpoints = _quoting(connection, names)
+    emptied = {row[0] for row in connection.execute(f"SELECT blob FROM checkpoints WHERE ref IN {_THESE}", checkpoints)}  # noqa: S608
+    connection.execute(
+        f"UPDATE blobs SET data = x'', size = 0, codec = 0, gone = ? WHERE gone IS NULL AND id IN {_THESE}",  # noqa: S608
+        (now, json.dumps(sorted(blobs | emptied))),
+    )
+    connection.execute(f"UPDATE checkpoints SET text_hash = x'' WHERE ref IN {_THESE}", checkpoints)  # noqa: S608
+    connection.execute(
+        f"INSERT INTO undone(checkpoint, undone, time) SELECT value, 1, {now!r} FROM json_each(?)",  # noqa: S608
+        checkpoints,
+    )
+    for statement in ("DELETE FROM parts WHERE blob IN", "DELETE FROM results WHERE blob IN"):
+        connection.execute(f"{statement} {_THESE} AND node IN {_THESE}", (these, held))
+    Index().remove(connection, nodes)
+    refs = tuple(name.hex()[:REF_LENGTH] for name in sorted(names))
+    return Forgotten(refs, about.sessions, about.shared, about.kept, tuple(json.loads(checkpoints[0])))
+
+
+def _quoting(connection: sqlite3.Connection, names: set[bytes]) -> tuple[str]:
+    """Checkpoints that stand for one of these messages, and all that build on them: a summary quotes. As JSON."""
+    rows = connection.execute("SELECT ref, parent, covered FROM checkpoints ORDER BY id").fetchall()
+    found: set[str] = set()
+    for ref, parent, covered in rows:
+        told = Blobs().get(connection, covered)
+        if parent in found or any(told[at : at + 16] in names for at in range(0, len(told), 16)):
+            found.add(ref)
+    return (json.dumps(sorted(found)),)
+
+
+def scrub(connection: sqlite3.Connection) -> None:
+    """Writes the file anew without what was taken out, and empties the file of commits beside it."""
+    Index().purge(connection)
+    connection.execute("VACUUM")
+    busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+    if busy:
+        raise Busy("it is forgotten, but another process still reads the old bytes: forget it again when that is over")
+
+
+def size(connection: sqlite3.Connection) -> int:
+    """Bytes in use in the file."""
+    pages, free, page = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
+    )
+    return int((pages - free) * page)
+
+
+def oldest(connection: sqlite3.Connection) -> list[str]:
+    """Sessions that may be trimmed, the longest untouched first; never the newest one."""
+    rows = connection.execute(
+        """SELECT sessions.name FROM sessions JOIN nodes ON nodes.id = leaf JOIN blobs ON blobs.id = blob
+            WHERE gone IS NULL ORDER BY updated, sessions.id"""
+    ).fetchall()
+    return [row[0] for row in rows[:-1]]

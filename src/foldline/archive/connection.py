@@ -1,0 +1,231 @@
+"""The file and the connection to it: who may read it, who holds it, and what went wrong in words.
+
+    Store.reading() · Store.writing()     a connection for as long as the block lasts; the latter in one transaction
+
+SQLite's errors become Full, Corrupt and Busy here and nowhere else. A file that was replaced by another of its name is
+let go of, so that nothing is written where nobody looks. What is in the tables is not known here.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from foldline.archive import place, schema
+from foldline.archive.place import Damaged, Moved, default_path
+from foldline.errors import ArchiveError, Busy, Full
+
+__all__ = ["WAIT", "Damaged", "Moved", "Store", "default_path", "wording"]
+
+WAIT = 5.0
+"""Seconds to wait for another process to let go of the file."""
+_ANY = (1 << 32) - 2
+"""The most pages that a database can have."""
+_PRIMARY = 0xFF
+"""The part of SQLite's error codes that names the kind of error; the rest refines it."""
+_opening = threading.Lock()
+"""One at a time in this process: between making a file and locking it, no one else may close it."""
+_inherited: list[sqlite3.Connection] = []
+"""Connections of a parent process. Closing one here would release the locks the parent holds, so none ever is."""
+
+
+class Store:
+    """One connection to one file, for many threads. After a fork, the child has one of its own.
+
+    `changed` is called when the name has come to mean another file, and what was remembered of the old one is void.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        wait: float = WAIT,
+        cap: int | None = None,
+        changed: Callable[[], object] = lambda: None,
+    ) -> None:
+        self.path, self.wait, self._cap, self._changed = path, wait, cap, changed
+        self.file: place.File | None = None
+        """The file that is open, or was last."""
+        self._depth = 0
+        self.readonly = ""
+        """Why nothing can be written, if so."""
+        self._lock = threading.RLock()
+        self._pid = os.getpid()
+        self._connection: sqlite3.Connection | None = None
+        self._closed = False
+        with self.reading():
+            """Opened at once, so that a file that cannot be used is known at the start."""
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        with self._held() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of it is durable when the block ends, or none of it ever was."""
+        with self._held() as connection:
+            if self.readonly:
+                raise Full(f"nothing can be kept in {self.path}: {self.readonly}")
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                self._must_be_in_place()
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+            self._must_be_in_place()
+
+    @contextmanager
+    def looking(self) -> Iterator[sqlite3.Connection]:
+        """A second connection, for reading alone, that sees the file as it is now and keeps nobody waiting."""
+        with self._held():
+            """Brought up to date first, if need be."""
+        try:
+            connection = self._for_reading(self._connect("ro"))
+            try:
+                connection.execute("BEGIN")
+                yield connection
+            finally:
+                connection.close()
+        except sqlite3.Error as error:
+            raise wording(error, self.path) from error
+
+    def _must_be_in_place(self) -> None:
+        if place.file_at(self.path) != self.file:
+            raise Moved(f"{self.path} was replaced by another file meanwhile; try again")
+
+    @contextmanager
+    def _held(self) -> Iterator[sqlite3.Connection]:
+        if self._pid != os.getpid():
+            self._after_fork()
+        with self._lock:
+            self._depth += 1
+            try:
+                yield self._opened()
+            except sqlite3.Error as error:
+                raise wording(error, self.path, self._cap) from error
+            finally:
+                self._depth -= 1
+
+    def _after_fork(self) -> None:
+        """A connection must not be used by two processes; a lock that was held at the fork is never let go."""
+        if self._connection is not None:
+            _inherited.append(self._connection)
+        global _opening
+        self._connection, self._lock, self._pid, self._depth = None, threading.RLock(), os.getpid(), 0
+        _opening = threading.Lock()
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._closed:
+            raise ArchiveError(f"{self.path} was closed; open it again with Archive(path)")
+        if self._depth == 1 and self._connection is not None and place.file_at(self.path) != self.file:
+            self.let_go()
+        if self._connection is None:
+            before = self.file
+            with _opening, place.holding(self.path, self.wait):
+                self._connection = self._open()
+            if before not in (None, self.file):
+                self._changed()
+        return self._connection
+
+    def let_go(self) -> None:
+        """Closes the connection; the next one who needs it opens it again."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+            self._connection = None
+
+    def _open(self) -> sqlite3.Connection:
+        if place.rescue_waits(self.path):
+            raise Damaged(f"{self.path} was damaged, and its rescue was cut short; open it again to go on with that")
+        self.readonly = place.made_safe(self.path)
+        self.file = place.file_at(self.path)
+        connection = self._connect("ro" if self.readonly else "rw")
+        try:
+            if self.readonly:
+                return self._for_reading(connection)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            if not schema.migrate(connection):
+                self.readonly = "a newer Foldline wrote this file; upgrade to write to it"
+                connection.execute("PRAGMA query_only = ON")
+            schema.must_be_whole(connection)
+            self.limit(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _connect(self, mode: str, more: str = "") -> sqlite3.Connection:
+        address = f"file:{quote(str(self.path))}?mode={mode}{more}"
+        return sqlite3.connect(address, uri=True, timeout=self.wait, isolation_level=None, check_same_thread=False)
+
+    def _for_reading(self, connection: sqlite3.Connection) -> sqlite3.Connection:
+        """A file that cannot be written can be read all the same, also where its folder takes no lock files."""
+        try:
+            connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError:
+            connection.close()
+            connection = self._connect("ro", "&immutable=1")
+        if schema.version_of(connection) == 0:
+            raise Full(f"there is no archive in {self.path}, and none can be made: {self.readonly}")
+        return connection
+
+    def limit(self, connection: sqlite3.Connection) -> None:
+        """The file may grow to its cap."""
+        if self._cap is not None:
+            page = connection.execute("PRAGMA page_size").fetchone()[0]
+            connection.execute(f"PRAGMA max_page_count = {max(1, self._cap // page)}")
+
+    @contextmanager
+    def tidying(self) -> Iterator[sqlite3.Connection]:
+        """A connection to write with where the cap does not hold: taking out needs room too, for a moment."""
+        with self._held() as connection:
+            if self.readonly:
+                raise Full(f"nothing can be taken out of {self.path}: {self.readonly}")
+            connection.execute(f"PRAGMA max_page_count = {_ANY}")
+            try:
+                yield connection
+            finally:
+                self.limit(connection)
+
+    def close(self) -> None:
+        """Lets go of the file. Nothing can be done with the archive afterwards; closing it again is no error."""
+        with self._lock:
+            if self._connection is not None and self._pid == os.getpid():
+                self._connection.close()
+            self._connection, self._closed = None, True
+
+
+_ROOM = "; make room or give another path, and what comes next is kept again"
+_SORTS: dict[int, tuple[type[ArchiveError], str]] = {
+    sqlite3.SQLITE_FULL: (Full, f"there is no room for more in {{path}}{_ROOM}"),
+    sqlite3.SQLITE_READONLY: (Full, "{path} is read-only; allow writing to it, or give another path"),
+    sqlite3.SQLITE_CANTOPEN: (Full, "{path} or a file beside it cannot be opened; look at their permissions"),
+    sqlite3.SQLITE_IOERR: (Full, f"{{path}} cannot be read or written{_ROOM}"),
+    sqlite3.SQLITE_CORRUPT: (Damaged, "{path} is damaged; put it aside, and restore a copy or begin a new one"),
+    sqlite3.SQLITE_NOTADB: (
+        Damaged,
+        "{path} is no archive, or its beginning is damaged; put it aside, or give another path",
+    ),
+    sqlite3.SQLITE_BUSY: (Busy, "another process holds {path}; what was not kept is kept with the next turn"),
+    sqlite3.SQLITE_LOCKED: (Busy, "another process holds {path}; what was not kept is kept with the next turn"),
+}
+
+
+def wording(error: sqlite3.Error, path: Path, cap: int | None = None) -> ArchiveError:
+    """The error in our words, with SQLite's own in brackets."""
+    code = getattr(error, "sqlite_errorcode", None) or 0
+    if code == sqlite3.SQLITE_IOERR_SHORT_READ:
+        code = sqlite3.SQLITE_CORRUPT
+    kind, what = _SORTS.get(code & _PRIMARY, (ArchiveError, "{path} could not be used"))
+    capped = f"; it may hold {cap:,} bytes, and trim() takes the oldest sessions out" if kind is Full and cap else ""
+    return kind(f"{what.format(path=path)}{capped} ({error})")

@@ -1,0 +1,156 @@
+"""What makes a message the same one when its history comes again, and ways through the tree that are at hand.
+
+    messages ── Memory.look ──> Way (a key for each message, and the remembered path that is most like it)
+
+A key is made of what stays the same when a client sends its history again: moved cache marks, dropped thinking and
+cleared results leave it as it was, an edit of somebody's words does not. Nothing is stored here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from foldline.core.checkpoint import Checkpoint
+from foldline.core.effects import ViewPlan
+from foldline.core.skeleton import chain
+from foldline.model import REF_LENGTH, Conversation, Media, Message, Origin, Part, Text, Thinking, digest
+
+REMEMBERED = 64
+"""Ways through the tree that are kept at hand; the longest unused go first."""
+_SILENT = chain((Message("system", Origin.SYSTEM, ()),))[0]
+"""The skeleton of a message that says nothing to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A way through the tree as it was stored: the messages as last seen, each with its key and its node."""
+
+    messages: tuple[Message, ...]
+    keys: tuple[bytes, ...]
+    nodes: tuple[int, ...]
+    session: str
+    tools: dict[str, str] = field(default_factory=dict)
+    """The names of the tools by the ids of their calls; it grows with the conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A conversation on its way into the tree. Of `near`, the first `same` messages are the very same."""
+
+    dialect: str
+    messages: tuple[Message, ...]
+    keys: tuple[bytes, ...]
+    near: Path | None = None
+    same: int = 0
+
+    @property
+    def known(self) -> bool:
+        """All of it was stored before."""
+        return self.same == len(self.messages)
+
+    @property
+    def again(self) -> Path | None:
+        """The remembered path, when this is all of it and nothing else."""
+        return self.near if self.known and self.near and len(self.near.messages) == self.same else None
+
+
+class Memory:
+    """The paths stored last, by how they begin and by their session."""
+
+    def __init__(self) -> None:
+        self._paths: OrderedDict[tuple[bytes, str], Path] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def look(self, conversation: Conversation, scope: str) -> Way:
+        """The way a conversation takes. Only messages that are not on a remembered path are hashed."""
+        messages = conversation.messages
+        first = root_key(scope, conversation.dialect, messages[0])
+        near, same = self._nearest(first, messages)
+        keys = near.keys[:same] if near else ()
+        new = tuple(_keys_from(messages, near, same))
+        return Way(conversation.dialect, messages, (first, *(keys + new)[1:]), near, same)
+
+    def _nearest(self, first: bytes, messages: tuple[Message, ...]) -> tuple[Path | None, int]:
+        near, most = None, -1
+        for key, path in reversed(self._paths.items()):
+            if key[0] == first and (same := _same(path.messages, messages)) > most:
+                near, most = path, same
+        return near, max(most, 0)
+
+    def remember(self, path: Path) -> None:
+        """Keeps a path at hand, in the place of its session's last one. To be called when it is durable."""
+        key = path.keys[0], path.session
+        self._paths.pop(key, None)
+        self._paths[key] = path
+        while len(self._paths) > REMEMBERED:
+            self._paths.popitem(last=False)
+
+    def clear(self) -> None:
+        self._paths.clear()
+
+    def leaf(self, count: int, identity: str) -> int:
+        """The end of the newest path that has this many messages, this one among them; 0 when there is none."""
+        for path in reversed(self._paths.values()):
+            if len(path.messages) == count and any(message.identity == identity for message in path.messages):
+                return path.nodes[-1]
+        return 0
+
+
+def key_of(message: Message) -> bytes:
+    """What the skeleton hears of a message; else whose results it brings; else what it shows besides text.
+
+    System messages and injected reminders change from turn to turn: only their place tells them apart.
+    """
+    heard = chain((message,))[0]
+    if heard != _SILENT:
+        return bytes.fromhex(heard)
+    if message.results:
+        return _hashed("results", *(result.call_id for result in message.results))
+    return _hashed(message.role, *(_shown(part) for part in message.parts if not isinstance(part, Text)))
+
+
+def root_key(scope: str, dialect: str, first: Message) -> bytes:
+    """The key of the first message of a history: those of another scope or dialect are other trees."""
+    return _hashed(scope, dialect, key_of(first).hex())
+
+
+def _shown(part: Part) -> str:
+    if isinstance(part, Thinking):
+        return part.seal or part.text
+    if isinstance(part, Media):
+        return part.data or part.url
+    return json.dumps({k: v for k, v in part.extra.items() if k != "cache_control"}, sort_keys=True, default=str)
+
+
+def named(way: Way, own: int) -> str:
+    """The name of the session whose first own message this is: the same history has the same name everywhere."""
+    return digest(b"".join(way.keys[: own + 1]))[:REF_LENGTH]
+
+
+def _hashed(*words: str) -> bytes:
+    return hashlib.blake2b("\0".join(words).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _same(one: tuple[Message, ...], other: tuple[Message, ...]) -> int:
+    """How many messages at the beginning are equal. Lists of the same objects are compared without looking inside."""
+    shorter = min(len(one), len(other))
+    if one[:shorter] == other[:shorter]:
+        return shorter
+    return next(at for at in range(shorter) if one[at] is not other[at] and one[at] != other[at])
+
+
+def _keys_from(messages: tuple[Message, ...], near: Path | None, start: int) -> Iterator[bytes]:
+    for at in range(start, len(messages)):
+        seen = near is not None and 0 < at < len(near.messages) and near.messages[at] is messages[at]
+        yield near.keys[at] if near is not None and seen else key_of(messages[at])
+
+
+def span_stop(plan: ViewPlan, made: Checkpoint) -> int | None:
+    """Where in its history the messages end that a checkpoint stands for, by the plan it was saved with."""
+    return plan.count if made.recipe.direction == "from" else plan.start or None

@@ -1,0 +1,229 @@
+"""The tree of all histories: what of a conversation is new, and where it is put.
+
+    Way ── grow ──> new nodes, versions of known ones, and a session moved on or branched off
+
+A node is the same message when its parent and its key are (keys.py), so a session of n turns costs n nodes; an edit, a
+fork or a rewind branches off and shares what stands before. A path whose beginning is remembered is walked from there
+on only. Transactions are the caller's.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from foldline.archive import rebuild
+from foldline.archive.base import Indexed
+from foldline.archive.blobs import Blobs
+from foldline.archive.keys import Path, Way, named
+from foldline.model import REF_LENGTH, Message, ToolResult, digest
+
+
+class Indexer(Protocol):
+    """Who is told of new messages, in the transaction that stores them."""
+
+    def add(self, connection: sqlite3.Connection, rows: Iterable[Indexed]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What is known of a conversation besides its messages. "" leaves what is stored as it is."""
+
+    time: float
+    scope: str = ""
+    project: str = ""
+    title: str = ""
+    source: str = ""
+
+    @property
+    def says(self) -> bool:
+        return bool(self.project or self.title or self.source)
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    id: int
+    name: str
+    project: str
+
+
+def grow(connection: sqlite3.Connection, way: Way, about: About, blobs: Blobs, index: Indexer | None) -> Path:
+    """Stores what is new of a way, and gives back the path it has taken."""
+    known, changed = _walk(connection, way)
+    changed = _not_forgotten(connection, known, changed)
+    first = len(known)
+    nodes = (*known, *_next_ids(connection, len(way.messages) - first))
+    session = _session(connection, way, nodes, first, about)
+    tools = _tools(way)
+    touched = [*changed, *range(first, len(nodes))]
+    stored = _put(connection, blobs, way.messages, touched)
+    new = [_row(way, nodes, at, stored[at], session, tools, about.time) for at in range(first, len(nodes))]
+    connection.executemany("INSERT INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", new)
+    connection.executemany(_VERSION, [(nodes[at], stored[at], about.time) for at in changed])
+    _describe(connection, blobs, way, nodes, stored)
+    if index is not None and first < len(nodes):
+        rows = (
+            Indexed(nodes[at], way.messages[at], session.id, session.project, about.time)
+            for at in range(first, len(nodes))
+        )
+        index.add(connection, rows)
+    return Path(way.messages, way.keys, nodes, session.name, tools)
+
+
+_VERSION = """INSERT OR IGNORE INTO versions SELECT ?1, ?2, ?3
+    WHERE NOT EXISTS (SELECT 1 FROM nodes WHERE id = ?1 AND blob = ?2)"""
+
+
+def _walk(connection: sqlite3.Connection, way: Way) -> tuple[list[int], list[int]]:
+    """The nodes that are there already, and the places among them where the message came in other bytes."""
+    nodes = list(way.near.nodes[: way.same]) if way.near else []
+    changed = []
+    for at in range(way.same, len(way.messages)):
+        found = _remembered(way, nodes, at) or _child(connection, nodes[-1] if nodes else 0, way.keys[at])
+        if found is None:
+            break
+        nodes.append(found[0])
+        if found[1] != way.messages[at].identity:
+            changed.append(at)
+    return nodes, changed
+
+
+def _not_forgotten(connection: sqlite3.Connection, nodes: Sequence[int], places: Sequence[int]) -> list[int]:
+    """A message that was forgotten on request stays so in whatever bytes it comes."""
+    asked = json.dumps([nodes[at] for at in places])
+    gone = {row[0] for row in connection.execute(_GONE, (asked,))} if places else set()
+    return [at for at in places if nodes[at] not in gone]
+
+
+_GONE = """SELECT nodes.id FROM nodes JOIN blobs ON blobs.id = blob
+    WHERE gone IS NOT NULL AND nodes.id IN (SELECT value FROM json_each(?))"""
+
+
+def _remembered(way: Way, nodes: Sequence[int], at: int) -> tuple[int, str] | None:
+    """The node of this message and its identity, as the remembered path has them: no need to ask."""
+    near = way.near
+    if near is None or at >= len(near.nodes) or near.keys[at] != way.keys[at]:
+        return None
+    if at and nodes[-1] != near.nodes[at - 1]:
+        return None
+    return near.nodes[at], near.messages[at].identity
+
+
+def _child(connection: sqlite3.Connection, parent: int, key: bytes) -> tuple[int, str] | None:
+    row = connection.execute(
+        "SELECT nodes.id, hash FROM nodes JOIN blobs ON blobs.id = blob WHERE parent = ? AND key = ?", (parent, key)
+    ).fetchone()
+    return (row[0], row[1].hex()) if row else None
+
+
+def _next_ids(connection: sqlite3.Connection, count: int) -> range:
+    first = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM nodes").fetchone()[0] if count else 0
+    return range(first, first + count)
+
+
+def _session(connection: sqlite3.Connection, way: Way, nodes: Sequence[int], first: int, about: About) -> _Session:
+    """The session this path belongs to: moved on where it ended, else a new one that branches off, or begins."""
+    end = nodes[first - 1] if first else 0
+    session = _ending_at(connection, end)
+    if first == len(nodes):
+        session = session or _through(connection, end)
+        assert session is not None  # every node was made in a session
+    elif session is None:
+        session = _begin(connection, way, nodes, first, about)
+    else:
+        connection.execute(
+            "UPDATE sessions SET leaf = ?, messages = ?, updated = max(updated, ?) WHERE id = ?",
+            (nodes[-1], len(nodes), about.time, session.id),
+        )
+    return _told(connection, session, about) if about.says else session
+
+
+def _ending_at(connection: sqlite3.Connection, node: int) -> _Session | None:
+    row = connection.execute("SELECT id, name, project FROM sessions WHERE leaf = ?", (node,)).fetchone()
+    return _Session(*row) if row else None
+
+
+def _through(connection: sqlite3.Connection, node: int) -> _Session | None:
+    row = connection.execute(
+        "SELECT id, name, project FROM sessions WHERE id = (SELECT session FROM nodes WHERE id = ?)", (node,)
+    ).fetchone()
+    return _Session(*row) if row else None
+
+
+def _begin(connection: sqlite3.Connection, way: Way, nodes: Sequence[int], first: int, about: About) -> _Session:
+    name = _free(connection, named(way, first))
+    origin = _through(connection, nodes[first - 1]) if first else None
+    project = about.project or (origin.project if origin else "")
+    cursor = connection.execute(
+        """INSERT INTO sessions(name, scope, project, title, dialect, source, root, leaf, forked, fork_node, started,
+            updated, messages) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        (
+            *(name, about.scope, project, about.title, way.dialect, about.source, nodes[0], nodes[-1]),
+            *(origin.id if origin else None, nodes[first - 1] if first else None),
+            *(about.time, about.time, len(nodes)),
+        ),
+    )
+    assert cursor.lastrowid is not None
+    return _Session(cursor.lastrowid, name, project)
+
+
+def _free(connection: sqlite3.Connection, name: str) -> str:
+    """The name, unless a damaged file left a session that has it and not its messages."""
+    while connection.execute("SELECT 1 FROM sessions WHERE name = ?", (name,)).fetchone():
+        name = digest(name.encode())[:REF_LENGTH]
+    return name
+
+
+def _told(connection: sqlite3.Connection, session: _Session, about: About) -> _Session:
+    told = {"project": about.project, "title": about.title, "source": about.source}
+    for column, value in told.items():
+        if value:
+            connection.execute(f"UPDATE sessions SET {column} = ? WHERE id = ?", (value, session.id))  # noqa: S608
+    return _Session(session.id, session.name, about.project or session.project)
+
+
+def _tools(way: Way) -> dict[str, str]:
+    """The names of all tools called so far, by the ids of the calls."""
+    tools = way.near.tools if way.near else {}
+    tools.update((call.id, call.name) for message in way.messages[way.same :] for call in message.calls)
+    return tools
+
+
+def _row(
+    way: Way, nodes: Sequence[int], at: int, blob: int, session: _Session, tools: dict[str, str], time: float
+) -> tuple[object, ...]:
+    message = way.messages[at]
+    names = [call.name for call in message.calls]
+    names += [result.name or tools.get(result.call_id, "") for result in message.results]
+    return (
+        *(nodes[at], nodes[at - 1] if at else 0, way.keys[at], blob, session.id, at),
+        *(message.role, message.origin.value, way.dialect, " ".join(filter(None, dict.fromkeys(names))), time),
+    )
+
+
+def _put(
+    connection: sqlite3.Connection, blobs: Blobs, messages: Sequence[Message], places: Sequence[int]
+) -> dict[int, int]:
+    """The blob of each of these messages."""
+    names = {at: bytes.fromhex(messages[at].identity) for at in places}
+    ids = blobs.put(connection, {name: rebuild.bytes_of(messages[at]) for at, name in names.items()})
+    return {at: ids[name] for at, name in names.items()}
+
+
+def _describe(
+    connection: sqlite3.Connection, blobs: Blobs, way: Way, nodes: Sequence[int], stored: dict[int, int]
+) -> None:
+    """Parts of messages that their bytes do not give, and where to find each tool result."""
+    parts, results = [], []
+    for at, blob in stored.items():
+        message = way.messages[at]
+        if not rebuild.rereadable(way.dialect, message, at):
+            parts.append((nodes[at], blob, blobs.pack(rebuild.dump(message))))
+        if message.results:
+            held = enumerate(message.parts)
+            results += [(p.ref, nodes[at], blob, number) for number, p in held if isinstance(p, ToolResult)]
+    connection.executemany("INSERT OR IGNORE INTO parts VALUES (?, ?, ?)", parts)
+    connection.executemany("INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?)", results)

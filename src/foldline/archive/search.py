@@ -1,0 +1,187 @@
+"""Full-text search over everything that was kept. What is in the index is in index.py.
+
+    search(connection, query, …) ──> Found, Found, …     the best first, the newer of equals first
+
+Of a common word only the newest matches are ranked. How queries are read and texts are scored is in
+core/searchtext.py; any text is a query, and what was masked in the index is masked in what is shown.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import sqlite3
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from foldline.archive import ways
+from foldline.archive.base import Found
+from foldline.archive.index import TABLES, TAKE, Index
+from foldline.core.searchtext import Asked, ask, scores, snippet
+from foldline.model import REF_LENGTH
+
+__all__ = ["TABLES", "Index", "search"]
+
+RANKED = 2_000
+"""Matches that are ranked, the newest: to rank all of a common word's takes a hundred times as long."""
+_LOOKED_AT = 16_000
+"""Bytes of a text that its score is made of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a message must be besides matching. Times are unix seconds."""
+
+    session: str | None = None
+    project: str | None = None
+    scope: str | None = None
+    role: str | None = None
+    tool: str | None = None
+    after: float | None = None
+    before: float | None = None
+    file: str | None = None
+
+    def where(self) -> tuple[str, list[Any]]:
+        """The conditions that SQL can check on a node n and its session s."""
+        asked = [(sql, value) for sql, value in zip(_CONDITIONS, self._values(), strict=True) if value is not None]
+        return "".join(f" AND {sql}" for sql, _ in asked), [value for _, value in asked]
+
+    def _values(self) -> tuple[Any, ...]:
+        return self.project, self.scope, self.role, self.tool, self.after, self.before
+
+
+_CONDITIONS = (
+    "s.project = ?",
+    "s.scope = ?",
+    "iif(n.origin = 'tool', 'tool', n.role) = ?",
+    "instr(' ' || lower(n.tools) || ' ', ' ' || lower(?) || ' ')",
+    "n.time >= ?",
+    "n.time < ?",
+)
+
+
+def search(
+    connection: sqlite3.Connection,
+    query: str,
+    *,
+    session: str | None = None,
+    project: str | None = None,
+    scope: str | None = None,
+    role: str | None = None,
+    tool: str | None = None,
+    after: float | None = None,
+    before: float | None = None,
+    file: str | None = None,
+    limit: int = 20,
+) -> list[Found]:
+    """Messages that have all words of the query, or if none has, any; the best first, the newer of equals first.
+
+    `session` means everything on the way to its end, what it shares with others included; `role` who speaks, a tool's
+    result being the tool's; `file` a path, or the end of one, that was touched. Of an empty query, the newest messages.
+    """
+    filters = Filters(session, project, scope, role, tool, after, before, file)
+    asked = ask(query)
+    allowed = _allowed(connection, filters)
+    if not asked.terms:
+        nodes = [] if query.strip() else list(islice(_fitting(connection, _EVERY, [], filters, allowed), limit))
+        return _shown(connection, asked, dict.fromkeys(nodes, 0.0), session)
+    for joint in ("AND", "OR"):
+        nodes = list(islice(_fitting(connection, _MATCHING, [asked.match(joint)], filters, allowed), RANKED))
+        if nodes:
+            return _shown(connection, asked, _best(connection, asked, nodes, limit), session)
+    return []
+
+
+@dataclass(frozen=True, slots=True)
+class _Allowed:
+    """Nodes that may be found: those of a session's path; those that touch a file, and what answers them."""
+
+    path: frozenset[int] | None
+    touching: frozenset[int] | None
+
+    def __call__(self, node: int, parent: int) -> bool:
+        if self.path is not None and node not in self.path:
+            return False
+        return self.touching is None or node in self.touching or parent in self.touching
+
+
+def _allowed(connection: sqlite3.Connection, filters: Filters) -> _Allowed:
+    path = touching = None
+    if filters.session is not None:
+        leaf = ways.leaf_of(connection, filters.session)
+        path = frozenset(step.node for step in ways.path(connection, leaf))
+    if filters.file is not None:
+        touching = frozenset(_touching(connection, filters.file))
+    return _Allowed(path, touching)
+
+
+def _touching(connection: sqlite3.Connection, file: str) -> Iterator[int]:
+    """Nodes that touched a file. A path means the same as its end: one is seen from the project, one from the root."""
+    wanted = "/" + file.strip("/")
+    name = posixpath.basename(wanted)
+    for path, node in connection.execute("SELECT path, node FROM files WHERE name = ?", (name,)):
+        known = "/" + path.strip("/")
+        if known.endswith(wanted) or wanted.endswith(known):
+            yield node
+
+
+_MATCHING = "SELECT n.id, n.parent FROM finds CROSS JOIN nodes n ON n.id = finds.rowid {} WHERE finds MATCH ?"
+_EVERY = "SELECT n.id, n.parent FROM nodes n {} WHERE 1"
+
+
+def _fitting(
+    connection: sqlite3.Connection, select: str, values: list[Any], filters: Filters, allowed: _Allowed
+) -> Iterator[int]:
+    """Nodes that fit, the newest first."""
+    where, more = filters.where()
+    column = "finds.rowid" if select is _MATCHING else "n.id"
+    if allowed.path is not None:
+        where, more = f" AND {column} BETWEEN ? AND ?{where}", [min(allowed.path), max(allowed.path), *more]
+    named = filters.project is not None or filters.scope is not None
+    sessions = "JOIN sessions s ON s.id = n.session" if named else ""
+    sql = f"{select.format(sessions)}{where} ORDER BY {column} DESC"
+    for node, parent in connection.execute(sql, (*values, *more)):
+        if allowed(node, parent):
+            yield node
+
+
+def _best(connection: sqlite3.Connection, asked: Asked, nodes: Sequence[int], limit: int) -> dict[int, float]:
+    """The nodes that answer best, with their scores."""
+    texts = _texts(connection, nodes, _LOOKED_AT)
+    points = dict(zip(texts, scores(asked, list(texts.values())), strict=True))
+    best = sorted(points, key=lambda node: (-round(points[node], 3), -node))[:limit]
+    return {node: points[node] for node in best}
+
+
+def _texts(connection: sqlite3.Connection, nodes: Sequence[int], length: int = 0) -> dict[int, str]:
+    """What was indexed of some messages, names first; of long ones the beginning, where a length is given."""
+    rows = connection.execute(TAKE, (json.dumps(nodes),))
+    return {node: f"{names}\n{_unpacked(text, length)}" for node, text, names in rows}
+
+
+def _unpacked(data: bytes, length: int) -> str:
+    return zlib.decompressobj().decompress(data, length).decode("utf-8", "ignore")
+
+
+_PLACE = """SELECT n.id, hash, s.name, s.project, n.position, n.role, n.origin, n.tools, n.time
+    FROM nodes n JOIN blobs ON blobs.id = n.blob JOIN sessions s ON s.id = n.session
+    WHERE gone IS NULL AND n.id IN (SELECT value FROM json_each(?))"""
+
+
+def _shown(connection: sqlite3.Connection, asked: Asked, best: dict[int, float], session: str | None) -> list[Found]:
+    nodes = list(best)
+    texts = _texts(connection, nodes)
+    rows = {row[0]: row for row in connection.execute(_PLACE, (json.dumps(nodes),))}
+    return [
+        _one(rows[node], session, snippet(asked, texts[node].strip()), best[node]) for node in nodes if node in rows
+    ]
+
+
+def _one(row: Sequence[Any], session: str | None, shown: str, score: float) -> Found:
+    _, name, first, project, position, role, origin, tools, time = row
+    return Found(
+        name.hex()[:REF_LENGTH], session or first, project, position, role, origin, tools, time, shown, round(score, 3)
+    )

@@ -1,0 +1,68 @@
+"""Reading the rows of a damaged database, as far as they can be read. What they mean is in salvage.py."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+_FAR = 40
+"""Doublings after which there is nothing more to come: a trillion rows."""
+_TYPES = {"INTEGER": int, "TEXT": str, "BLOB": bytes, "REAL": (int, float)}
+
+Row = dict[str, Any]
+
+
+def rows(old: sqlite3.Connection, new: sqlite3.Connection, table: str, without: str = "") -> list[Row]:
+    """The rows of a table that can be read and have values of the right kinds."""
+    columns = [
+        (name, _TYPES[kind], bool(needed) or bool(key))
+        for _, name, kind, needed, _, key in new.execute(f"PRAGMA table_info({table})")
+    ]
+    names = [name for name, _, _ in columns]
+    asked = ", ".join("NULL" if name == without else name for name in names)
+    found = _by_id(old, table, asked) if "id" in names else _both_ways(old, table, asked, names[:2])
+    read = (dict(zip(names, values, strict=True)) for values in found)
+    return [row for row in read if all(_fits(row[n], kind, needed) for n, kind, needed in columns if n != without)]
+
+
+def _fits(value: object, kind: Any, needed: bool) -> bool:
+    return isinstance(value, kind) if value is not None else not needed
+
+
+def _by_id(old: sqlite3.Connection, table: str, asked: str) -> Iterator[Sequence[Any]]:
+    """Rows in their order. Where it cannot be read on, the next that can be is looked for further and further on."""
+    found: dict[int, Sequence[Any]] = {}
+    start, step = 0, 0
+    while step < _FAR:
+        last = start - 1
+        for values in _until_broken(old, f"SELECT {asked} FROM {table} WHERE id >= {start} ORDER BY id"):  # noqa: S608
+            last = values[0]
+            found[last] = values
+        if last >= start:
+            back = f"SELECT {asked} FROM {table} WHERE id < {start} ORDER BY id DESC"  # noqa: S608
+            for values in _until_broken(old, back) if step else ():
+                if values[0] in found:
+                    break
+                found[values[0]] = values
+            step = 0
+        start, step = max(last + 1, start) + (1 << step) - 1, step + 1
+    yield from (found[number] for number in sorted(found))
+
+
+def _both_ways(old: sqlite3.Connection, table: str, asked: str, key: Sequence[str]) -> Iterator[Sequence[Any]]:
+    """Rows from the beginning as far as they can be read, and from the end."""
+    found: dict[Any, Sequence[Any]] = {}
+    for way in ("", " DESC"):
+        order = ", ".join(f"{name}{way}" for name in key)
+        for values in _until_broken(old, f"SELECT {asked} FROM {table} ORDER BY {order}"):  # noqa: S608
+            found.setdefault(values[: len(key)], values)
+    yield from found.values()
+
+
+def _until_broken(old: sqlite3.Connection, sql: str) -> Iterator[Sequence[Any]]:
+    """Rows up to the first that cannot be read: what is behind it is asked for in another way."""
+    try:
+        yield from old.execute(sql)
+    except (sqlite3.Error, OverflowError):
+        return
