@@ -20,6 +20,7 @@ from foldline.cli.screen import safe, say
 from foldline.errors import AuthRejected
 
 if TYPE_CHECKING:
+    from foldline.archive import Backend
     from foldline.callers import Caller
     from foldline.core.budget import Budget
     from foldline.core.effects import Effect
@@ -116,12 +117,12 @@ def _voice(asked: Caller | None) -> Voice | None:
     return Voice(asked.name, SUMMARISER_WINDOW if own else lookup(asked.name).window)
 
 
-def fold(steps: Generator[Effect, Any, T], callers: Mapping[str, Caller]) -> T:
+def fold(steps: Generator[Effect, Any, T], callers: Mapping[str, Caller], archive: Backend | None = None) -> T:
     """Runs the core to its end. Ctrl-C ends it at once, also while a model is being waited for."""
     from foldline.archive import MemoryArchive
     from foldline.drive import World, run
 
-    world = World(MemoryArchive(), callers)
+    world = World(archive or MemoryArchive(), callers)
     return asyncio.run(_waited(steps, world)) if callers else run(steps, world)
 
 

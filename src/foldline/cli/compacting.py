@@ -7,6 +7,8 @@ and only after reading back what it is about to write.
 from __future__ import annotations
 
 import sys
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -16,11 +18,14 @@ from foldline.cli.asking import Wish, asking, fold, lost, options_of, tell_attem
 from foldline.cli.change import output
 from foldline.cli.exits import CannotWrite
 from foldline.cli.files import Target, describe, put, target
+from foldline.cli.keeping import ARCHIVE
 from foldline.cli.options import Given, load, meter, notices_json, print_json, reading, tell
-from foldline.cli.screen import console, safe_text, say, working
+from foldline.cli.screen import console, safe, safe_text, say, working
+from foldline.cli.shelving import shelf
 
 if TYPE_CHECKING:
     from foldline.core.checkpoint import Checkpoint
+    from foldline.core.effects import Effect
     from foldline.core.engine import View
     from foldline.model import Conversation, Message, Notice
     from foldline.models import Budget
@@ -61,36 +66,49 @@ class Folding:
 @click.option("--silent/--voiced", default=True, show_default=True, help="May the agent speak of the fold?")
 @click.option("--approval", is_flag=True, help="Remind the agent that its tools need approval.")
 @click.option("--dry-run", is_flag=True, help="Ask no model and write nothing; show what would be done.")
+@ARCHIVE
+@click.option("--no-archive", is_flag=True, help="Keep nothing.")
 @output
 def command(
-    given: Given, wish: Wish, dry_run: bool, output: str | None, in_place: bool, force: bool, **how: Any
+    given: Given,
+    wish: Wish,
+    dry_run: bool,
+    archive: str | None,
+    no_archive: bool,
+    output: str | None,
+    in_place: bool,
+    force: bool,
+    **how: Any,
 ) -> None:
     """Fold the older part of a conversation into one checkpoint.
 
     Without --to, the window is half full afterwards. Messages are counted from 1, as inspect shows them. Nothing is
-    written unless -o or --in-place says where.
+    written unless -o or --in-place says where; but everything is kept in the archive, so that `foldline expand` brings
+    back what was folded and `foldline undo` undoes it.
     """
     folding = Folding(**how)
     if folding.first is not None and folding.last is not None:
         raise click.UsageError("--from and --up-to exclude each other")
     where = target(given.file, output, in_place=in_place, force=force) if output or in_place else None
     callers = {} if dry_run else wish.callers()
-    with working(f"reading {given.name}", quiet=given.json) as life:
+    kept = shelf(given, archive, wanted=not (dry_run or no_archive))
+    with closing(kept), working(f"reading {given.name}", quiet=given.json) as life:
         conversation = load(given)
         _check_history(given, conversation, where)
         budget = budget_of(given, conversation, folding.to)
         writer = f"{next(iter(callers.values())).name} reads" if callers else "folding"
         life.step(f"{writer} {len(conversation):,} messages")
-        view = _folded(given, conversation, wish, folding, callers, budget)
+        view = fold(_steps(given, conversation, wish, folding, callers, budget), callers, kept)
         data = b"" if where is None else proved(view.conversation, given)
     if where is not None and not dry_run:
         put(data, where)
-    _answer(Shown(given, conversation, view, budget, None if dry_run else where))
+    _answer(Shown(given, conversation, view, budget, None if dry_run else where, kept.path, kept.notices))
 
 
-def _folded(
+def _steps(
     given: Given, conversation: Conversation, wish: Wish, folding: Folding, callers: Any, budget: Budget
-) -> View:
+) -> Generator[Effect, Any, View]:
+    """The fold, ready to be run."""
     from foldline.core.engine import turn
     from foldline.core.resume import Manner
 
@@ -99,7 +117,7 @@ def _folded(
     part = folding.direction(len(conversation))
     force = part["pivot"] is not None or counts.count(conversation).tokens > (folding.to or budget.at(budget.target))
     options = options_of(wish, callers, budget, manner=manner, to=folding.to, force=force, **part)
-    return fold(turn(conversation, options, counts), callers)
+    return turn(conversation, options, counts)
 
 
 def budget_of(given: Given, conversation: Conversation, to: int | None) -> Budget:
@@ -146,20 +164,23 @@ def _said(message: Message) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Everything the answer is made of. `where` is where the view went, if it went anywhere."""
+    """Everything the answer is made of. `where` is where the view went, `archive` where it is kept, if anywhere."""
 
     given: Given
     before: Conversation
     view: View
     budget: Budget
     where: Target | None
+    archive: str | None
+    told: tuple[Notice, ...]
+    """What the archive has to say."""
 
     @property
     def notices(self) -> tuple[Notice, ...]:
         """What is to be said besides the receipt."""
         found = self.view.checkpoint
         gone = lost(self.before.messages[found.start : found.stop], found.text) if found else ()
-        return (*self.budget.notices, *gone)
+        return (*self.budget.notices, *gone, *self.told)
 
     def to_json(self) -> dict[str, Any]:
         """The documented shape."""
@@ -167,6 +188,7 @@ class Shown:
         return {
             "file": self.given.file,
             "output": self.where.path if self.where else None,
+            "archive": self.archive,
             "dialect": self.before.dialect,
             "model": self.before.head.model,
             "window": self.budget.window,
@@ -209,6 +231,10 @@ def _answer(shown: Shown) -> None:
     _draw(shown, sys.stderr if beside else sys.stdout)
     if shown.where is not None and not shown.where.is_stream:
         say(f"written to {describe(shown.where)}")
+    if shown.archive and shown.view.checkpoint:
+        ref = shown.view.checkpoint.ref
+        say(f"kept in {safe(shown.archive)} as checkpoint {ref}")
+        say(f"`foldline expand {ref}` shows what it stands for, `foldline undo {ref}` undoes it")
 
 
 def _draw(shown: Shown, stream: TextIO) -> None:

@@ -46,6 +46,11 @@ COMMANDS = {
     "verify": "foldline.cli.caring:verify",
     "forget": "foldline.cli.caring:forget",
     "plan": "foldline.cli.planning",
+    "tools": "foldline.cli.tooling",
+    "mcp": "foldline.cli.serving",
+    "proxy": "foldline.proxy.commands:proxy",
+    "run": "foldline.proxy.commands:run",
+    "status": "foldline.proxy.commands:status",
 }
 """Each command and where it is: a module and a name in it, which is `command` where none is given."""
 

@@ -1,0 +1,99 @@
+"""A search through an archive that has no index: every message is looked at. For the short sessions kept in memory.
+
+Answers in the order and with the words of archive/search.py, which does the same with an index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from foldline.archive.base import Found, Stored
+from foldline.archive.history import Shelf, masked
+from foldline.core.searchtext import SNIPPET, ask, scores, snippet
+from foldline.core.tools import call_touches
+from foldline.model import Message, ToolCall
+from foldline.tools.shown import one_line
+
+_SESSIONS = 1_000
+"""Sessions that are looked through, the newest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a message must be besides matching. Times are unix seconds."""
+
+    session: str | None = None
+    project: str | None = None
+    scope: str | None = None
+    role: str | None = None
+    tool: str | None = None
+    file: str | None = None
+    after: float = float("-inf")
+    before: float = float("inf")
+
+    def fits(self, stored: Stored, tools: tuple[str, ...]) -> bool:
+        speaker = "tool" if stored.origin == "tool" else stored.role
+        return (
+            self.role in (None, speaker)
+            and (self.tool is None or self.tool.lower() in (name.lower() for name in tools))
+            and self.after <= stored.time < self.before
+        )
+
+
+def scan(archive: Shelf, query: str, limit: int, filters: Filters) -> list[Found]:
+    """Messages with all words of the query, or if none has, with any; the best first."""
+    asked = ask(query)
+    every = list(_every(archive, filters))
+    if not asked.terms:
+        return [_one(*item, "", 0.0) for item in reversed(every)][:limit] if not query.strip() else []
+    texts = [_words(stored.message) for stored, _ in every]
+    hits = [[any(needle in text.lower() for needle in term.needles) for term in asked.terms] for text in texts]
+    for wanted in (all, any):
+        places = [at for at, terms in enumerate(hits) if wanted(terms)]
+        if places:
+            points = scores(asked, [texts[at] for at in places])
+            best = sorted(zip(places, points, strict=True), key=lambda item: (-item[1], -item[0]))[:limit]
+            return [_one(*every[at], snippet(asked, masked(texts[at])), score) for at, score in best]
+    return []
+
+
+def _every(archive: Shelf, filters: Filters) -> Iterator[tuple[Stored, tuple[str, ...]]]:
+    """Every message once, the oldest session first, with the tools it calls or answers."""
+    seen: set[tuple[str, int]] = set()
+    for session in reversed(archive.sessions(filters.scope, filters.project, _SESSIONS)):
+        if filters.session not in (None, session.name):
+            continue
+        names: dict[str, str] = {}
+        touching: set[str] = set()
+        for stored in archive.messages(session.name):
+            message = stored.message
+            names |= {call.id: call.name for call in message.calls}
+            if filters.file:
+                touching |= {call.id for call in message.calls if _touches(call, filters.file)}
+            ids = [call.id for call in message.calls] + [result.call_id for result in message.results]
+            tools = tuple(dict.fromkeys(filter(None, (names.get(name, "") for name in ids))))
+            new = (stored.ref, stored.position) not in seen
+            if new and (not filters.file or touching & set(ids)) and filters.fits(stored, tools):
+                seen.add((stored.ref, stored.position))
+                yield stored, tools
+
+
+def _touches(call: ToolCall, file: str) -> bool:
+    wanted = "/" + file.strip("/")
+    paths = (path for touch in call_touches(call) for path in (touch.path, touch.to) if path)
+    known = ("/" + path.strip("/") for path in paths)
+    return any(path.endswith(wanted) or wanted.endswith(path) for path in known)
+
+
+def _words(message: Message) -> str:
+    calls = (f"{call.name} {call.arguments}" for call in message.calls)
+    return "\n".join((message.text, *calls, *(result.text for result in message.results))).strip()
+
+
+def _one(stored: Stored, tools: tuple[str, ...], shown: str, score: float) -> Found:
+    text = shown or masked(one_line(_words(stored.message), SNIPPET))
+    return Found(
+        *(stored.ref, stored.session, "", stored.position, stored.role, stored.origin, " ".join(tools), stored.time),
+        *(text, round(score, 3)),
+    )
