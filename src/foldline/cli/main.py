@@ -34,6 +34,7 @@ COMMANDS = {
     "compact": "foldline.cli.compacting",
     "handoff": "foldline.cli.handing",
     "validate": "foldline.cli.validating",
+    "eval": "foldline.cli.evaluating",
     "import": "foldline.cli.importing",
     "export": "foldline.cli.moving:export",
     "sessions": "foldline.cli.listing:sessions",

@@ -1,0 +1,258 @@
+"""`foldline proxy`, `foldline run` and `foldline status`. How the proxy works is in serve.py and door.py.
+
+proxy     serves until it is interrupted
+run       serves for one command, whose environment says where
+status    what a proxy that runs has done so far
+
+The secret is shown once, in the base URLs, at the start; it lies in a file of the user's own for `status`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from foldline.errors import InputError
+from foldline.proxy.upstreams import DIALECTS, KNOWN, Upstream, upstream
+
+if TYPE_CHECKING:
+    from foldline.archive.base import Backend
+    from foldline.callers import Caller
+    from foldline.proxy.serve import Config, Running
+
+TOKEN = "FOLDLINE_TOKEN"  # noqa: S105 - the name of a variable
+CONFIG = Path("~/.config/foldline/proxy.toml")
+_BASES: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "anthropic": (("ANTHROPIC_BASE_URL", ""),),
+    "openai-chat": (("OPENAI_BASE_URL", "/v1"), ("OPENAI_API_BASE", "/v1")),
+    "openai-responses": (("OPENAI_BASE_URL", "/v1"), ("OPENAI_API_BASE", "/v1")),
+    "gemini": (("GOOGLE_GEMINI_BASE_URL", ""), ("GEMINI_API_BASE_URL", "")),
+}
+"""Where the usual clients look for a provider's address, and what they want behind it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What was asked for on the command line."""
+
+    upstreams: tuple[str, ...]
+    dialect: str | None
+    config: Path | None
+    model: str | None
+    model_url: str | None
+    window: int | None
+    reserve: int | None
+    archive: str | None
+    verbose: bool
+
+
+_OPTIONS = (
+    click.option(
+        "--upstream",
+        "upstreams",
+        multiple=True,
+        metavar="NAME|URL",
+        help="anthropic, openai, gemini, one of the config, or a URL.",
+    ),
+    click.option("--dialect", type=click.Choice(DIALECTS), help="What an upstream given as a URL speaks."),
+    click.option(
+        "--config", type=click.Path(path_type=Path), help=f"A TOML file of upstreams; else {CONFIG}, if there."
+    ),
+    click.option(
+        "--model", metavar="PROVIDER:NAME", help="Who writes summaries, ahead of need; else they are extracted."
+    ),
+    click.option("--model-url", metavar="URL", help="Where that model is, if not at its provider's own address."),
+    click.option(
+        "--window", type=click.IntRange(min=1), metavar="N", help="The context window, if not that of the model."
+    ),
+    click.option(
+        "--reserve", type=click.IntRange(min=0), metavar="N", help="Tokens of it that are kept for the reply."
+    ),
+    click.option("--archive", metavar="FILE", help='Where everything is kept; "memory" for nowhere.'),
+    click.option("--verbose", is_flag=True, help="Log each request, without its content, to stderr."),
+)
+
+
+def _serving(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def packed(**options: Any) -> Any:
+        names = Wish.__slots__
+        return function(Wish(**{name: options.pop(name) for name in names}), **options)
+
+    command: Callable[..., Any] = packed
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.command("proxy")
+@_serving
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help=f"Where to listen; not the loopback: with {TOKEN} set."
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port; else a free one.")
+@click.option("--name", "names", multiple=True, metavar="HOST", help="A further name by which clients may call it.")
+def proxy(wish: Wish, host: str, port: int, names: tuple[str, ...]) -> int:
+    """Stands between an agent and its provider, so that what is sent always fits."""
+    config = _config(wish, host=host, port=port, names=names, token=os.environ.get(TOKEN) or None)
+    return asyncio.run(_proxy(config))
+
+
+@click.command("run", context_settings={"ignore_unknown_options": True})
+@_serving
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def run(wish: Wish, command: tuple[str, ...]) -> int:
+    """Runs COMMAND behind a proxy of its own, and ends with its exit code."""
+    return asyncio.run(_run(_config(wish), command))
+
+
+@click.command("status")
+@click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs.")
+def status(as_json: bool) -> int:
+    """What the proxies of this user have done so far."""
+    found = [(entry, state) for entry in _running() if (state := _asked(entry)) is not None]
+    if as_json:
+        print(json.dumps([{"origin": entry["origin"], **state} for entry, state in found], indent=2))
+    elif not found:
+        print("no proxy runs", file=sys.stderr)
+    for entry, state in [] if as_json else found:
+        print(f"{entry['origin']}  {state['open']} open")
+        for name, count in state["counts"].items():
+            print(f"  {count:>10,}  {name}")
+    return 0
+
+
+def _config(wish: Wish, **more: Any) -> Config:
+    import logging
+
+    from foldline.proxy.health import log_to_stderr
+    from foldline.proxy.serve import Config
+
+    log_to_stderr(logging.INFO if wish.verbose else logging.ERROR)
+    return Config(
+        _upstreams(wish),
+        window=wish.window,
+        reserve=wish.reserve,
+        model=_caller(wish),
+        archive=_archive(wish.archive),
+        **more,
+    )
+
+
+def _upstreams(wish: Wish) -> tuple[Upstream, ...]:
+    """Those that were named; all that are known when none was."""
+    if not wish.upstreams:
+        return tuple(KNOWN.values())
+    usual = CONFIG.expanduser()
+    config = wish.config or (usual if usual.is_file() else None)
+    return tuple(upstream(name, wish.dialect, config) for name in wish.upstreams)
+
+
+def _caller(wish: Wish) -> Caller | None:
+    from foldline.callers import caller
+
+    try:
+        return caller(wish.model, base_url=wish.model_url) if wish.model else None
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _archive(where: str | None) -> Backend | None:
+    from foldline.archive import Archive
+
+    return None if where == "memory" else Archive(where)
+
+
+async def _proxy(config: Config) -> int:
+    async with _started(config) as running:
+        for one in config.upstreams:
+            for variable, suffix in _BASES[one.dialect][:1]:
+                print(f"{variable}={running.url(one.name)}{suffix}", flush=True)
+        stop = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        await stop.wait()
+        print("foldline: finishing what runs", file=sys.stderr)
+    return 0
+
+
+async def _run(config: Config, command: tuple[str, ...]) -> int:
+    async with _started(config) as running:
+        try:
+            child = await asyncio.create_subprocess_exec(*command, env={**os.environ, **_environment(config, running)})
+        except OSError as error:
+            raise InputError(f"{command[0]} cannot be run: {error.strerror}; check its name") from None
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, lambda: None)  # the terminal tells the child itself
+        loop.add_signal_handler(signal.SIGTERM, child.terminate)
+        code = await child.wait()
+    return code if code >= 0 else 128 - code
+
+
+def _environment(config: Config, running: Running) -> dict[str, str]:
+    return {
+        variable: running.url(one.name) + suffix for one in config.upstreams for variable, suffix in _BASES[one.dialect]
+    }
+
+
+@asynccontextmanager
+async def _started(config: Config) -> AsyncIterator[Running]:
+    """A proxy that `status` can find."""
+    from foldline.proxy.serve import start
+
+    async with start(config) as running:
+        entry = _folder() / f"{running.port}.json"
+        _written(entry, {"origin": running.origin, "secret": running.secret, "pid": os.getpid()})
+        try:
+            yield running
+        finally:
+            entry.unlink(missing_ok=True)
+
+
+def _folder() -> Path:
+    home = os.environ.get("FOLDLINE_HOME")
+    return (Path(home) if home else Path("~/.local/share/foldline").expanduser()) / "proxies"
+
+
+def _written(path: Path, entry: Mapping[str, Any]) -> None:
+    """For the user alone."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    with open(descriptor, "w") as file:
+        json.dump(entry, file)
+
+
+def _running() -> list[dict[str, Any]]:
+    found = []
+    for path in sorted(_folder().glob("*.json")):
+        with contextlib.suppress(OSError, ValueError):  # one that just ended, or was half written
+            found.append(json.loads(path.read_text()))
+    return found
+
+
+def _asked(entry: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What a proxy says of itself; None when it runs no more."""
+    import httpx2
+
+    try:
+        answer = httpx2.get(f"{entry['origin']}/{entry['secret']}/status", timeout=2.0, trust_env=False)
+        state: dict[str, Any] = answer.json()
+    except (httpx2.HTTPError, ValueError):
+        return None
+    return state if answer.status_code == 200 else None
+
+
+__all__ = ["proxy", "run", "status"]

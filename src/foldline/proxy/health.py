@@ -1,0 +1,135 @@
+"""How the proxy is: metrics, a state for `foldline status`, logs of numbers and names. No content, no key.
+
+    GET /healthz            200 while it serves
+    GET /SECRET/metrics     for Prometheus
+    GET /SECRET/status      for people, as JSON
+
+Everything that is told about a request goes through `Health.tell`, so there is one place to look for what is told.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from collections import Counter as Counts
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from foldline.model import Notice
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+log = logging.getLogger("foldline.proxy")
+TOLD = ("upstream", "dialect", "operation", "status", "action", "outcome", "tries", "ms", "before", "after", "notices")
+"""What a log line of a request may have in it."""
+PAGES = ("healthz", "metrics", "status")
+_FIT = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10.0)
+"""Seconds: the marks at which a fit is at rest, reads a body anew, folds."""
+
+
+class Health:
+    """Counts what happens."""
+
+    def __init__(self) -> None:
+        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+        self.registry = CollectorRegistry()
+        labels = ["upstream", "dialect", "operation", "status", "action"]
+        make: dict[str, Any] = {"registry": self.registry}
+        self._requests = Counter("foldline_requests", "Requests answered", labels, **make)
+        self._refused = Counter("foldline_refused", "Requests that were not let in", ["status"], **make)
+        self._overflows = Counter("foldline_overflows", "Prompts a provider found too large", ["how"], **make)
+        self._notices = Counter("foldline_notices", "Notices given", ["code"], **make)
+        self._summaries = Counter("foldline_summaries", "Summaries prepared ahead of need", ["outcome"], **make)
+        self._saved = Counter("foldline_tokens_saved", "Tokens that were not sent", **make)
+        self._fits = Histogram("foldline_fit_seconds", "Reading and fitting a request", buckets=_FIT, **make)
+        self._open = Gauge("foldline_open_requests", "Requests being served", **make)
+        self._totals: Counts[str] = Counts()
+        self._since = time.time()
+        self.open = 0
+
+    def begin(self) -> None:
+        self.open += 1
+        self._open.inc()
+
+    def end(self) -> None:
+        self.open -= 1
+        self._open.dec()
+
+    def refused(self, status: int) -> None:
+        self._refused.labels(status).inc()
+        self._totals["refused"] += 1
+        log.info("refused", extra={"fields": {"status": status}})
+
+    def fitted(self, seconds: float, before: int, after: int) -> None:
+        self._fits.observe(seconds)
+        self._saved.inc(max(0, before - after))
+        self._totals["tokens saved"] += max(0, before - after)
+
+    def overflow(self, how: str) -> None:
+        self._overflows.labels(how).inc()
+        self._totals[f"overflow: {how}"] += 1
+
+    def summary(self, outcome: str) -> None:
+        self._summaries.labels(outcome).inc()
+        self._totals[f"summaries {outcome}"] += 1
+
+    def notice(self, notice: Notice) -> None:
+        self._notices.labels(notice.code).inc()
+        self._totals[f"notice: {notice.code}"] += 1
+
+    def tell(self, told: Mapping[str, Any]) -> None:
+        """One answered request."""
+        labels = (told.get(name, "") for name in ("upstream", "dialect", "operation", "status", "action"))
+        self._requests.labels(*labels).inc()
+        self._totals["requests"] += 1
+        self._totals[f"{told.get('action') or 'passed'}"] += 1
+        log.info("request", extra={"fields": {name: told[name] for name in TOLD if name in told}})
+
+    def state(self) -> dict[str, Any]:
+        return {"since": self._since, "open": self.open, "counts": dict(sorted(self._totals.items()))}
+
+
+def pages(health: Health) -> Starlette:
+    """The pages about the proxy itself; the door has checked who asks."""
+    from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import JSONResponse, PlainTextResponse, Response
+    from starlette.routing import Route
+
+    def healthz(_: Request) -> Response:
+        return PlainTextResponse("ok\n")
+
+    def metrics(_: Request) -> Response:
+        return Response(generate_latest(health.registry), media_type=CONTENT_TYPE_LATEST)
+
+    def status(_: Request) -> Response:
+        return JSONResponse(health.state())
+
+    paths = zip(PAGES, (healthz, metrics, status), strict=True)
+    return Starlette(routes=[Route(f"/{path}", page, methods=["GET"]) for path, page in paths])
+
+
+class JsonLines(logging.Formatter):
+    """A log record as one line of JSON: time, level, event, and the fields given with it. Never its arguments."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = getattr(record, "fields", {})
+        line = {"time": round(record.created, 3), "level": record.levelname.lower(), "event": str(record.msg), **fields}
+        return json.dumps(line, ensure_ascii=True, default=str)
+
+
+def log_to_stderr(level: int = logging.INFO) -> None:
+    """For the commands; a program that embeds the proxy has handlers of its own."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    log.handlers[:] = [handler]
+    log.setLevel(level)
+    log.propagate = False
+
+
+__all__ = ["PAGES", "Health", "JsonLines", "log_to_stderr", "pages"]

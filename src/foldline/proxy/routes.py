@@ -1,0 +1,79 @@
+"""Which request is what: dialect and operation by path, and what is to be left alone by its body. Pure.
+
+    …/messages                 anthropic          generate
+    …/messages/count_tokens    anthropic          count
+    …/chat/completions         openai-chat        generate
+    …/responses                openai-responses   generate
+    …:generateContent          gemini             generate      (…:streamGenerateContent too)
+    …:countTokens              gemini             count
+
+Every other path passes through. So do requests whose history lies with the provider, and those that ask the provider to
+compact by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import unquote_to_bytes
+
+from foldline.proxy.headers import BYPASS, Pairs, value
+
+Operation = Literal["generate", "count", "pass"]
+SLOTS: Mapping[str, str] = {
+    "anthropic": "messages",
+    "openai-chat": "messages",
+    "openai-responses": "input",
+    "gemini": "contents",
+}
+"""Where each dialect's request keeps its messages."""
+_PATHS: tuple[tuple[re.Pattern[bytes], str, Operation], ...] = (
+    (re.compile(rb".*/messages"), "anthropic", "generate"),
+    (re.compile(rb".*/messages/count_tokens"), "anthropic", "count"),
+    (re.compile(rb".*/chat/completions"), "openai-chat", "generate"),
+    (re.compile(rb".*/responses"), "openai-responses", "generate"),
+    (re.compile(rb".*/models/([^/:]+):(?:generateContent|streamGenerateContent)"), "gemini", "generate"),
+    (re.compile(rb".*/models/([^/:]+):countTokens"), "gemini", "count"),
+)
+_THREADS = re.compile(rb".*/threads/[^/]+/messages")
+"""Messages of the Assistants API, whose history lies with the provider."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What a request is. `model` is that of the path, where the dialect has it there."""
+
+    dialect: str
+    operation: Operation
+    model: str = ""
+    framed: bool = False
+    """A stream of one JSON array, as Gemini sends it to whoever does not ask for events."""
+
+
+def find(method: str, path: bytes, query: bytes, headers: Pairs, dialect: str) -> Route:
+    """The route of a request to a provider of `dialect`."""
+    aside = Route(dialect, "pass")
+    if method != "POST" or value(headers, BYPASS) not in (b"", b"0") or _THREADS.fullmatch(path):
+        return aside
+    plain = unquote_to_bytes(path)
+    for pattern, spoken, operation in _PATHS:
+        if match := pattern.fullmatch(plain):
+            model = match[1].decode("utf-8", "replace") if match.groups() else ""
+            framed = plain.endswith(b":streamGenerateContent") and b"alt=sse" not in query
+            return Route(spoken, operation, model, framed)
+    return aside
+
+
+def left_alone(dialect: str, request: Mapping[str, Any]) -> str:
+    """Why this request is not ours to change; nothing when it is."""
+    if dialect == "openai-responses" and (request.get("previous_response_id") or request.get("conversation")):
+        return "history-elsewhere"
+    if request.get("context_management"):
+        return "native-compaction"
+    if dialect == "openai-responses" and request.get("truncation") == "auto":
+        return "native-truncation"
+    if dialect == "gemini" and (request.get("cachedContent") or request.get("cached_content")):
+        return "history-elsewhere"
+    return ""

@@ -1,0 +1,163 @@
+"""Starting and stopping the proxy: `async with start(Config(...)) as running`. Graceful: streams that run are finished.
+
+Config      everything that can be set
+Running     where it listens, with the base URL to give to a client
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from foldline.archive.base import Backend
+from foldline.archive.memory import MemoryArchive
+from foldline.callers import Caller
+from foldline.errors import FoldlineError, InputError
+from foldline.proxy.guard import Guard, new_secret
+from foldline.proxy.rooms import Rooms, Settings
+from foldline.proxy.upstreams import Upstream, Upstreams, refuse_itself
+
+GRACE = 60
+"""Seconds that streams have to come to their end when the proxy is stopped."""
+BACKLOG = 2_048
+
+
+@dataclass(frozen=True)
+class Config:
+    """How the proxy is to be. A token of one's own is needed for an address that others can reach."""
+
+    upstreams: tuple[Upstream, ...]
+    host: str = "127.0.0.1"
+    port: int = 0
+    token: str | None = field(default=None, repr=False)
+    names: tuple[str, ...] = ()
+    """Further names that a Host header may have."""
+    window: int | None = None
+    reserve: int | None = None
+    model: Caller | None = None
+    """Who writes summaries ahead of need; None: they are extracted."""
+    fallback: Caller | None = None
+    archive: Backend | None = None
+    secret: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
+    """Seals the fence around quoted history."""
+    grace: float = GRACE
+
+
+@dataclass(frozen=True)
+class Running:
+    """A proxy that serves. `origin` is where; `secret` is the first segment of every path."""
+
+    host: str
+    port: int
+    secret: str = field(repr=False)
+    door: Any = field(repr=False)
+    health: Any = field(repr=False)
+    server: Any = field(repr=False)
+
+    @property
+    def origin(self) -> str:
+        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)  # noqa: S104 - shown, not bound to
+        return (
+            f"http://[{host}]:{self.port}" if ":" in host and not host.startswith("[") else f"http://{host}:{self.port}"
+        )
+
+    def url(self, upstream: str) -> str:
+        """The base URL for clients of that upstream; what a provider's SDK adds to it is added."""
+        return f"{self.origin}/{self.secret}/{upstream}"
+
+
+@asynccontextmanager
+async def start(config: Config) -> AsyncIterator[Running]:
+    """Serves until the block ends; then finishes the streams that run, for `grace` seconds at most."""
+    uvicorn = _needed()
+    from foldline.proxy.door import Door
+    from foldline.proxy.health import Health
+    from foldline.proxy.turn import Turns
+
+    secret = config.token or new_secret()
+    with contextlib.closing(_bound(config.host, config.port, config, secret)) as listener:
+        port = listener.getsockname()[1]
+        refuse_itself(config.upstreams, config.host, port)
+        guard = Guard(config.host, port, secret, chosen=config.token is not None, names=config.names)
+        health = Health()
+        settings = Settings(config.window, config.reserve, config.model, config.fallback, config.secret, health.notice)
+        turns = Turns(Rooms(settings, config.archive or MemoryArchive()), health)
+        door = Door(guard, Upstreams(config.upstreams), turns, health)
+        server = _server(uvicorn, door, config)
+        serving = asyncio.create_task(server.serve(sockets=[listener]))
+        try:
+            await _started(server, serving)
+            yield Running(config.host, port, secret, door, health, server)
+        finally:
+            server.should_exit = True
+            await asyncio.wait((serving,))
+            await door.close()
+
+
+def _needed() -> Any:
+    try:
+        import aiohttp  # noqa: F401 - asked for here so that the error is a clear one
+        import prometheus_client  # noqa: F401
+        import starlette  # noqa: F401
+        import uvicorn
+    except ImportError as error:
+        raise FoldlineError(f"the proxy needs {error.name}; install it with: pip install 'foldline[proxy]'") from None
+    return uvicorn
+
+
+def _bound(host: str, port: int, config: Config, secret: str) -> socket.socket:
+    """The address, taken before anything is served. Whether it may be used at all is asked first."""
+    Guard(host, port, secret, chosen=config.token is not None)
+    if port:
+        refuse_itself(config.upstreams, host, port)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # With the protocol named, asyncio sends small pieces at once; without it each would wait 40 ms for the last.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise InputError(f"cannot listen at {host}:{port}: {error.strerror}; choose another --port") from None
+    return listener
+
+
+def _server(uvicorn: Any, door: Any, config: Config) -> Any:
+    class Server(uvicorn.Server):  # type: ignore[misc]
+        """Leaves signals to whoever started it."""
+
+        @contextlib.contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            yield
+
+    settings = uvicorn.Config(
+        door,
+        lifespan="off",
+        access_log=False,
+        log_config=None,
+        log_level="critical",
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=int(config.grace),
+        backlog=BACKLOG,
+    )
+    return Server(settings)
+
+
+async def _started(server: Any, serving: asyncio.Task[None]) -> None:
+    while not server.started:
+        if serving.done():
+            await serving
+            raise InputError("the server ended before it began; try another port")
+        await asyncio.sleep(0.005)
+
+
+__all__ = ["Config", "Running", "start"]

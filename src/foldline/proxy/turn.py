@@ -1,0 +1,209 @@
+"""One request that is ours, from its body to what is learned from the answer. Bytes come and go in door.py.
+
+prepare      bytes → Ready                        in a thread: nothing here may hold up the event loop
+smaller      Ready + refusal → Ready or None      in a thread: clamp the output first, then fold further
+after        learn from usage, archive the reply, prepare a summary ahead
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from foldline import dialects
+from foldline.dialects import jsontext
+from foldline.dialects.base import RequestDialect
+from foldline.errors import BudgetError, CallerError, InputError, Overflow, TooDeep, TooLarge
+from foldline.model import Conversation, Notice
+from foldline.overflow import output_too_long
+from foldline.proxy.ahead import Ahead
+from foldline.proxy.bodies import Twins, unpacked
+from foldline.proxy.fitting import Fitter, Ready, ready
+from foldline.proxy.health import Health
+from foldline.proxy.relay import Outcome, Relay
+from foldline.proxy.replies import reply
+from foldline.proxy.rooms import Room, Rooms
+from foldline.proxy.routes import Route, left_alone
+from foldline.proxy.signals import Silent
+from foldline.proxy.skim import Skimmer
+from foldline.proxy.upstreams import Upstream
+from foldline.recovery import TRIES
+
+_LIMITS: Mapping[str, tuple[jsontext.Path, ...]] = {
+    "anthropic": (("max_tokens",),),
+    "openai-chat": (("max_completion_tokens",), ("max_tokens",)),
+    "openai-responses": (("max_output_tokens",),),
+    "gemini": (("generationConfig", "maxOutputTokens"), ("generation_config", "max_output_tokens")),
+}
+"""Where each dialect's request keeps the limit of the reply."""
+_WRAPPED = "generateContentRequest"
+"""Where Gemini's countTokens keeps the request it is about, if that is a whole one."""
+TIGHT = 0.5
+"""Of the window: a prompt that fills so much may be what a server that says nothing found too large."""
+
+
+class Unwelcome(Exception):
+    """A body that is refused before anything is sent."""
+
+    def __init__(self, status: int, why: str) -> None:
+        self.status, self.why = status, why
+        super().__init__(why)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A request on its way. `room` is None where it is passed on as it came."""
+
+    route: Route
+    ready: Ready
+    room: Room | None = None
+    tries: int = 0
+    limit: tuple[jsontext.Path, int] | None = None
+    """The output limit it was given here, to be kept through further folds."""
+    loud: bool = False
+    """The provider says when a prompt is too large, so a low report is no sign that it dropped something."""
+    wrapped: bytes = field(default=b"", repr=False)
+    """The document around the request, where there is one."""
+
+    @property
+    def tokens(self) -> int:
+        return self.ready.fitted.receipt.tokens_after if self.ready.fitted else 0
+
+    @property
+    def tight(self) -> bool:
+        return self.room is not None and self.tokens > self.room.budget.window * TIGHT
+
+    @property
+    def body(self) -> bytes:
+        body = self.ready.body
+        if self.limit is not None:
+            body = jsontext.splice(body, self.limit[0], str(self.limit[1]).encode())
+        return jsontext.splice(self.wrapped, (_WRAPPED,), body) if self.wrapped else body
+
+
+class Turns:
+    """Does the thinking for the door. Every method is safe to call from several threads."""
+
+    def __init__(self, rooms: Rooms, health: Health) -> None:
+        self.rooms, self.health = rooms, health
+        self.skimmer, self.fitter = Skimmer(), Fitter()
+        self.ahead = Ahead(health.summary)
+
+    def prepare(self, route: Route, upstream: Upstream, sent: bytes, coding: str) -> Turn:
+        """What is to be sent for a body. Raises Unwelcome for one that is refused."""
+        try:
+            body = unpacked(sent, coding)
+            wrapped, body = _unwrapped(route, body)
+            skimmed = self.skimmer.read(route, body)
+        except (Twins, TooDeep) as error:
+            raise Unwelcome(400, error.what) from None
+        except TooLarge as error:
+            raise Unwelcome(413, error.what) from None
+        except InputError as error:
+            notice = Notice("unread", f"the body could not be read ({type(error).__name__}), and goes on as it came")
+            return Turn(route, Ready(sent, Conversation(route.dialect, ()), notices=(notice,), action=""))
+        conversation = skimmed.conversation
+        if left_alone(route.dialect, skimmed.fields):
+            return Turn(route, Ready(sent, conversation, action=""))
+        room = self.rooms.room(upstream.name, conversation.head.model)
+        fit = self.fitter.look if route.operation == "count" else self.fitter.fit
+        found = fit(room, body, conversation)
+        if found.body is body:
+            return Turn(route, replace(found, body=sent), room, loud=upstream.official)
+        return Turn(route, found, room, wrapped=wrapped, loud=upstream.official)
+
+    def smaller(self, turn: Turn, outcome: Outcome) -> Turn | None:
+        """A request that should be taken after this one was refused; None when the refusal is to be passed on."""
+        if turn.room is None or turn.ready.fitted is None or turn.tries >= TRIES or outcome.refusal is None:
+            return None
+        clamped = _clamped(turn, outcome)
+        if clamped is not None:
+            self.health.overflow("output")
+            return clamped
+        self.health.overflow("status" if outcome.status != 200 else "in-reply")
+        fitted = replace(turn.ready.fitted, tries=turn.tries)
+        try:
+            again = turn.room.again(fitted, outcome.refusal)
+        except (CallerError, BudgetError):
+            return None
+        smaller = ready(turn.ready.body, turn.ready.conversation, again, turn.ready.kept)
+        if again.receipt.tokens_after >= turn.tokens or smaller.body is turn.ready.body:
+            return None
+        return replace(turn, ready=smaller, tries=turn.tries + 1, loud=not isinstance(outcome.refusal, Silent))
+
+    def after(self, turn: Turn, relay: Relay) -> None:
+        """What is left to do when the client has its answer."""
+        room, fitted = turn.room, turn.ready.fitted
+        if room is None or fitted is None or turn.route.operation != "generate":
+            return
+        watch, conversation = relay.watch, turn.ready.conversation
+        if isinstance(watch.refusal, Overflow):
+            self._too_late(turn, watch.refusal)
+        elif watch.response is not None:
+            room.learn(fitted, watch.response)
+        self._archive(turn, relay, room)
+        if fitted.receipt.action != "compact":
+            self.ahead.consider(room, conversation, turn.tokens)
+
+    def _too_late(self, turn: Turn, refusal: Overflow) -> None:
+        """The answer was cut short by the window, and had been passed on by then: the next one gets more room."""
+        self.health.overflow("late")
+        if turn.room is None or turn.ready.fitted is None or turn.tries >= TRIES:
+            return
+        try:
+            turn.room.again(replace(turn.ready.fitted, tries=turn.tries), refusal)
+        except (CallerError, BudgetError) as error:
+            self.health.notice(Notice("no-smaller-view", type(error).__name__))
+
+    def _archive(self, turn: Turn, relay: Relay, room: Room) -> None:
+        said = b"".join(relay.kept)
+        elements = reply(turn.route.dialect, said, streamed=relay.streams, framed=turn.route.framed)
+        if not elements:
+            return
+        conversation = turn.ready.conversation
+        dialect = dialects.named(turn.route.dialect)
+        assert isinstance(dialect, RequestDialect)
+        first = len(conversation.messages)
+        new = (dialect.message(item, jsontext.encode(item), at, "") for at, item in enumerate(elements, first))
+        room.archive(conversation.with_messages((*conversation.messages, *new)))
+
+    def close(self) -> None:
+        self.ahead.close()
+        self.rooms.close()
+
+
+def _unwrapped(route: Route, body: bytes) -> tuple[bytes, bytes]:
+    """The document around a request, if there is one, and the request."""
+    if route.operation != "count" or route.dialect != "gemini":
+        return b"", body
+    inner = jsontext.fields(body).get(_WRAPPED)
+    return (body, inner) if inner is not None else (b"", body)
+
+
+def _clamped(turn: Turn, outcome: Outcome) -> Turn | None:
+    """The same request with an output limit that fits, where that alone is in the way."""
+    excess = output_too_long(outcome.said, status=outcome.status)
+    if excess is None or excess.room < 1:
+        return None
+    request: Any = jsontext.decode(turn.body)
+    for path in _LIMITS[turn.route.dialect]:
+        wished = _dug(request, path)
+        if isinstance(wished, int) and excess.room < wished and _thinking(request) < excess.room:
+            return replace(turn, limit=(path, excess.room), tries=turn.tries + 1)
+    return None
+
+
+def _dug(value: Any, path: jsontext.Path) -> Any:
+    for step in path:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def _thinking(request: Any) -> int:
+    """What a request wants to think at most: its output limit must be more."""
+    wished = _dug(request, ("thinking", "budget_tokens"))
+    return wished if isinstance(wished, int) else 0
+
+
+__all__ = ["Turn", "Turns", "Unwelcome"]

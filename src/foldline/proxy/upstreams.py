@@ -1,0 +1,179 @@
+"""Where requests may go: a fixed table of providers, made once at the start. Nothing a client sends adds to it.
+
+    Upstream(name, base, dialect)     base is an address without key, query or fragment
+    Upstreams(table)                  by name; `url(name, path)` is an address below the base, or UpstreamNotAllowed
+
+Nothing is sent here.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import urlsplit
+
+from foldline.callers.base import checked, origin_of
+from foldline.errors import InputError, UpstreamNotAllowed
+
+DIALECTS = ("anthropic", "openai-chat", "openai-responses", "gemini")
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
+"""Names stand in paths and in metrics, so they are plain and short."""
+_DOTS = re.compile(rb"(?i)(?:^|/)(?:\.|%2e){1,2}(?:/|$)")
+_NEVER = re.compile(rb"[^\x21-\x7e]|[\\#?]|(?i:%2f|%5c|%00|%0d|%0a)")
+"""Nothing that another server may read as a second slash, a line end or the end of the path."""
+_QUERY = re.compile(rb"[^\x21-\x7e]|#")
+METADATA = frozenset({"metadata.google.internal", "metadata", "instance-data"})
+"""Names under which clouds give out credentials to whoever asks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """A provider: its name in our paths, its address, and the dialect its errors are written in."""
+
+    name: str
+    base: str
+    dialect: str
+
+    @property
+    def origin(self) -> str:
+        return origin_of(self.base)
+
+    @property
+    def official(self) -> bool:
+        """One of the providers that never drop a part of a prompt in silence."""
+        return self.origin in _LOUD
+
+
+_LOUD = frozenset(
+    {"https://api.anthropic.com:443", "https://api.openai.com:443", "https://generativelanguage.googleapis.com:443"}
+)
+KNOWN: Mapping[str, Upstream] = MappingProxyType(
+    {
+        upstream.name: upstream
+        for upstream in (
+            Upstream("anthropic", "https://api.anthropic.com", "anthropic"),
+            Upstream("openai", "https://api.openai.com", "openai-responses"),
+            Upstream("gemini", "https://generativelanguage.googleapis.com", "gemini"),
+        )
+    }
+)
+
+
+class Upstreams:
+    """The table. It does not change while the proxy runs."""
+
+    def __init__(self, table: Iterable[Upstream]) -> None:
+        self._table = {upstream.name: upstream for upstream in table}
+        if not self._table:
+            raise InputError("no upstream is named; give --upstream anthropic, openai, gemini, or a URL")
+
+    def __iter__(self) -> Any:
+        return iter(self._table.values())
+
+    def get(self, name: str) -> Upstream | None:
+        return self._table.get(name)
+
+    def url(self, upstream: Upstream, path: bytes, query: bytes) -> str:
+        """The address of a path below an upstream's base. Raises UpstreamNotAllowed where it would lead elsewhere."""
+        if self._table.get(upstream.name) is not upstream:
+            raise UpstreamNotAllowed("this upstream is not in the table")
+        if not path.startswith(b"/") or path.startswith(b"//") or _DOTS.search(path) or _NEVER.search(path):
+            raise UpstreamNotAllowed("the path may hold no dot segments, second slashes at its start or control signs")
+        if _QUERY.search(query):
+            raise UpstreamNotAllowed("the query may hold no control signs and no #")
+        url = upstream.base + path.decode("ascii") + (f"?{query.decode('latin-1')}" if query else "")
+        if origin_of(url) != upstream.origin:
+            raise UpstreamNotAllowed("the path leads to another origin")
+        return url
+
+
+def upstream(said: str, dialect: str | None = None, config: Path | None = None) -> Upstream:
+    """The upstream that was named: a known one, one of the config file, or a URL (then with its dialect)."""
+    if "://" in said:
+        if dialect is None:
+            raise InputError(f"an upstream given as a URL needs its dialect: one of {', '.join(DIALECTS)}")
+        return made("upstream", said, dialect)
+    named = {**KNOWN, **(configured(config) if config else {})}
+    if said not in named:
+        raise InputError(f"there is no upstream {said!r}; give {', '.join(named)}, or a URL with its dialect")
+    return named[said]
+
+
+def configured(path: Path) -> dict[str, Upstream]:
+    """The upstreams of a TOML file: `[upstreams.NAME]` with `url` and `dialect`."""
+    try:
+        tables = tomllib.loads(path.read_text("utf-8")).get("upstreams", {})
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}; check the name", source=str(path)) from None
+    except ValueError as error:
+        raise InputError(f"not TOML: {error}", source=str(path)) from None
+    return {name: _entry(name, entry, str(path)) for name, entry in tables.items()}
+
+
+def _entry(name: str, entry: Any, source: str) -> Upstream:
+    if not isinstance(entry, dict) or not {"url", "dialect"} <= entry.keys() <= {"url", "dialect"}:
+        raise InputError(f"[upstreams.{name}] takes `url` and `dialect`, and nothing else", source=source)
+    return made(name, str(entry["url"]), str(entry["dialect"]))
+
+
+def made(name: str, url: str, dialect: str) -> Upstream:
+    """An upstream, checked. What is wrong with a URL is said without showing it: it may hold a key."""
+    if not _NAME.fullmatch(name):
+        raise InputError("an upstream's name has small letters, digits, - and _, at most 32 of them")
+    if dialect not in DIALECTS:
+        raise InputError(f"there is no dialect {dialect!r} for an upstream; give one of {', '.join(DIALECTS)}")
+    try:
+        base = checked(url)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    _refuse_metadata(urlsplit(base).hostname or "")
+    return Upstream(name, base, dialect)
+
+
+def _refuse_metadata(host: str) -> None:
+    """Link-local addresses are where clouds keep credentials; no model is served there."""
+    if host.rstrip(".").lower() in METADATA or _link_local(host):
+        raise UpstreamNotAllowed("this address is one that clouds give credentials out at; name the provider's own")
+
+
+def _link_local(host: str) -> bool:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return (mapped or address).is_link_local
+
+
+def refuse_itself(table: Iterable[Upstream], host: str, port: int) -> None:
+    """A proxy that sends to itself would do so for ever."""
+    own = {host, "localhost", "127.0.0.1", "::1", "0.0.0.0", "::"}  # noqa: S104 - compared with, not bound to
+    for upstream in table:
+        parts = urlsplit(upstream.base)
+        same = (parts.port or {"http": 80, "https": 443}[parts.scheme]) == port
+        if same and (_plain(parts.hostname or "") in own or _loopback(parts.hostname or "")):
+            raise UpstreamNotAllowed(f"the upstream {upstream.name} is this proxy itself; give the provider's address")
+
+
+def _plain(host: str) -> str:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host.rstrip(".").lower()
+    return str(getattr(address, "ipv4_mapped", None) or address)
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(_plain(host)).is_loopback
+    except ValueError:
+        return False
+
+
+__all__ = ["DIALECTS", "KNOWN", "Upstream", "Upstreams", "configured", "made", "refuse_itself", "upstream"]

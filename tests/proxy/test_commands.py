@@ -1,0 +1,121 @@
+"""`foldline proxy`, `run` and `status`, as a user calls them; and WebSockets, which pass untouched."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import urllib.request
+
+import aiohttp
+import pytest
+from aiohttp import web
+from tests.proxy.client import proxy
+
+from foldline.cli.main import run
+from foldline.errors import FoldlineError
+from foldline.proxy import serve
+from foldline.proxy.upstreams import Upstream
+
+FOLDLINE = [sys.executable, "-m", "foldline.cli.main"]
+
+
+@pytest.fixture
+def home(tmp_path):
+    return {**os.environ, "FOLDLINE_HOME": str(tmp_path)}
+
+
+def test_run_sets_the_environment_and_ends_with_the_commands_code(home):
+    show = "import os; print(*sorted(k for k in os.environ if 'BASE' in k and '127.0.0.1' in os.environ[k])); exit(7)"
+    done = subprocess.run(
+        [*FOLDLINE, "run", "--", sys.executable, "-c", show], env=home, capture_output=True, text=True
+    )
+    assert done.returncode == 7, done.stderr
+    assert {"ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"} <= set(done.stdout.split())
+
+
+def test_run_says_when_there_is_no_such_command(home):
+    done = subprocess.run([*FOLDLINE, "run", "--", "no-such-command-here"], env=home, capture_output=True, text=True)
+    assert done.returncode == 3
+    assert "no-such-command-here" in done.stderr
+
+
+def test_proxy_prints_its_url_once_answers_status_and_stops_when_told(home, tmp_path):
+    command = [*FOLDLINE, "proxy", "--upstream", "http://127.0.0.1:9", "--dialect", "anthropic", "--window", "9000"]
+    with subprocess.Popen(command, env=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        name, _, url = child.stdout.readline().strip().partition("=")
+        assert name == "ANTHROPIC_BASE_URL"
+        origin = url.split("/upstream")[0].rsplit("/", 1)[0]
+        assert urllib.request.urlopen(f"{origin}/healthz").read() == b"ok\n"
+        (entry,) = (tmp_path / "proxies").glob("*.json")
+        assert stat.S_IMODE(entry.stat().st_mode) == 0o600
+        shown = subprocess.run([*FOLDLINE, "status", "--json"], env=home, capture_output=True, text=True)
+        assert json.loads(shown.stdout)[0]["origin"] == origin
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(20) == 0
+        assert not entry.exists()
+    shown = subprocess.run([*FOLDLINE, "status"], env=home, capture_output=True, text=True)
+    assert "no proxy runs" in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["proxy", "--upstream", "nobody"], 3, "there is no upstream"),
+        (["proxy", "--upstream", "http://x.example"], 3, "dialect"),
+        (["proxy", "--host", "0.0.0.0", "--archive", "memory"], 4, "FOLDLINE_TOKEN"),
+        (["proxy", "--model", "nonsense", "--archive", "memory"], 2, "nonsense"),
+        (["run"], 2, "COMMAND"),
+    ],
+)
+def test_wrong_usage_is_told_in_one_line(arguments, code, said, capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("FOLDLINE_HOME", str(tmp_path))
+    assert run(arguments) == code
+    assert said in capsys.readouterr().err
+
+
+def test_without_the_extra_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(FoldlineError, match=r"foldline\[proxy\]"):
+        serve._needed()
+
+
+@pytest.mark.anyio
+async def test_a_websocket_passes_untouched_and_not_for_web_pages(provider):
+    async def echo(request, _):
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        async for frame in socket:
+            if frame.type is aiohttp.WSMsgType.TEXT:
+                await socket.send_str("heard " + frame.data)
+            else:
+                await socket.send_bytes(frame.data[::-1])
+        return socket
+
+    async with proxy(provider) as client:
+        provider.scripts = [echo, echo]
+        url = client.base + "/v1/responses?model=x"
+        async with client.session.ws_connect(url, headers={"authorization": "Bearer k"}) as socket:
+            await socket.send_str("hello")
+            assert await socket.receive_str() == "heard hello"
+            await socket.send_bytes(b"abc")
+            assert await socket.receive_bytes() == b"cba"
+        assert provider.got[0].headers["authorization"] == "Bearer k"
+        for bad in (
+            {"url": url, "headers": {"origin": "https://evil.example"}},
+            {"url": url.replace("/test/", "/no/")},
+        ):
+            with pytest.raises(aiohttp.WSServerHandshakeError):
+                await client.session.ws_connect(**bad)
+        assert len(provider.got) == 1
+
+
+@pytest.mark.anyio
+async def test_a_port_that_is_taken_is_told(provider):
+    from foldline.errors import InputError
+
+    upstreams = (Upstream("test", "https://provider.example", "anthropic"),)
+    with pytest.raises(InputError, match="cannot listen"):
+        async with serve.start(serve.Config(upstreams, port=provider.port)):
+            pass

@@ -1,0 +1,145 @@
+"""The straight way through the door: at rest the client's own bytes, folded a valid view that fits."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from tests.proxy.client import grow, proxy, request, talk
+from tests.proxy.provider import DIALECTS, PATHS, Provider, events
+
+pytestmark = pytest.mark.anyio
+both = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+each = pytest.mark.parametrize("dialect", DIALECTS)
+
+
+@each
+@both
+async def test_at_rest_the_bytes_are_the_clients_own(provider, dialect, stream):
+    async with proxy(provider) as client:
+        body = request(talk(dialect, 3))
+        status, said, headers = await client.ask(dialect, body, stream=stream)
+        assert status == 200
+        sent = {**body, "stream": True} if stream and dialect != "gemini" else body
+        assert provider.got[0].body == json.dumps(sent).encode()
+        assert b"fine" in said
+        assert "x-foldline-notice" not in headers or dialect == "gemini", headers
+    assert not provider.violations
+
+
+@each
+async def test_a_stream_is_relayed_byte_for_byte(provider, dialect):
+    async with proxy(provider, window=100_000) as client:
+        body = request(talk(dialect, 2))
+        _, said, _ = await client.ask(dialect, body, stream=True)
+        tokens = len(provider.got[0].body) // 4
+        assert said == b"".join(events(dialect, "fine", tokens))
+
+
+@each
+@both
+async def test_a_conversation_beyond_the_window_is_folded(dialect, stream):
+    async with Provider(window=8_000) as provider, proxy(provider, window=8_000) as client:
+        session = talk(dialect, 30, words=300)
+        status, said, headers = await client.ask(dialect, request(session), stream=stream)
+        assert status == 200, said
+        assert headers["x-foldline-action"] == "compact"
+        assert len(provider.got) == 1
+        assert len(provider.got[0].body) < len(json.dumps(session.request())) / 3
+        assert not provider.violations
+
+
+@each
+async def test_a_loop_grows_far_beyond_the_window_and_never_fails(dialect):
+    async with Provider(window=6_000) as provider, proxy(provider, window=6_000) as client:
+        session = talk(dialect, 1, words=120)
+        for number in range(1, 40):
+            grow(session, number, words=120)
+            status, said, _ = await client.ask(dialect, request(session), stream=number % 2 == 0)
+            assert status == 200, said
+        assert not provider.violations
+        assert "Please look at all files." in provider.got[-1].body.decode()
+
+
+@each
+async def test_views_extend_one_another_between_folds(dialect):
+    async with Provider(window=6_000) as provider, proxy(provider, window=6_000) as client:
+        session = talk(dialect, 30, words=120)
+        await client.ask(dialect, request(session))
+        slot = {"openai-responses": "input", "gemini": "contents"}.get(dialect, "messages")
+        shared = []
+        for number in range(30, 36):
+            before = provider.got[-1].json[slot]
+            grow(session, number, words=20)
+            await client.ask(dialect, request(session))
+            after = provider.got[-1].json[slot]
+            shared.append(after[: len(before)] == before)
+        assert shared.count(True) >= 5
+
+
+@each
+async def test_usage_is_learned_from_whole_replies_and_from_streams(provider, dialect):
+    async with proxy(provider, window=100_000) as client:
+        session = talk(dialect, 20)
+        for stream in (False, True):
+            await client.ask(dialect, request(session), stream=stream)
+            grow(session, 99)
+        await client.running.door.close_behind()
+        model = "gemini-test" if dialect == "gemini" else "test-model"
+        said = session.conversation()
+        fitted, _ = client.running.door.rooms.room("test", model).fit(
+            replace(said, head=replace(said.head, model=model))
+        )
+        reported = len(provider.got[-1].body) // 4
+        assert abs(fitted.receipt.tokens_after - reported) < 0.2 * reported
+
+
+@each
+async def test_counting_answers_for_the_view(dialect):
+    if dialect not in ("anthropic", "gemini"):
+        pytest.skip("this dialect has no such path")
+    path = {"anthropic": "/v1/messages/count_tokens", "gemini": PATHS["gemini"].replace(":generate", ":count")}[dialect]
+    path = path.replace("countContent", "countTokens")
+    async with Provider() as provider, proxy(provider, window=6_000) as client:
+        session = talk(dialect, 30, words=300)
+        status, said, _ = await client.post(path, request(session))
+        assert status == 200
+        assert json.loads(said).popitem()[1] < 6_000
+        await client.ask(dialect, request(session))
+        assert provider.got[0].json == provider.got[1].json
+
+
+async def test_every_other_path_is_passed_on_as_it_is(provider):
+    async with proxy(provider) as client:
+        body = bytes(range(256)) * 100
+        status, said, _ = await client.post("/v1/files?purpose=x%20y", body, content_type="application/pdf")
+        assert (status, said) == (200, body)
+        assert provider.got[0].query == "purpose=x%20y"
+        async with client.session.get(client.base + "/v1/models") as answer:
+            assert await answer.read() == b"nothing"
+
+
+async def test_the_bypass_header_leaves_one_request_alone(provider):
+    async with proxy(provider, window=2_000) as client:
+        body = json.dumps(request(talk("anthropic", 30))).encode()
+        await client.post("/v1/messages", body, x_foldline_bypass="1")
+        assert provider.got[0].body == body
+        assert "x-foldline-bypass" not in provider.got[0].headers
+        await client.post("/v1/messages", body)
+        assert provider.got[1].body != body
+
+
+@pytest.mark.parametrize(
+    ("dialect", "more"),
+    [
+        ("openai-responses", {"previous_response_id": "resp_1"}),
+        ("openai-responses", {"conversation": "conv_1"}),
+        ("openai-responses", {"truncation": "auto"}),
+        ("openai-responses", {"context_management": [{"type": "compaction"}]}),
+        ("anthropic", {"context_management": {"edits": [{"type": "compact_20260112"}]}}),
+    ],
+)
+async def test_what_the_provider_is_asked_to_keep_or_compact_is_left_alone(provider, dialect, more):
+    async with proxy(provider, window=2_000) as client:
+        body = json.dumps({**request(talk(dialect, 30)), **more}).encode()
+        await client.post(PATHS[dialect], body)
+        assert provider.got[0].body == body
