@@ -6,6 +6,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tomllib
 import urllib.request
 
 import aiohttp
@@ -33,6 +34,19 @@ def test_run_sets_the_environment_and_ends_with_the_commands_code(home):
     )
     assert done.returncode == 7, done.stderr
     assert {"ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"} <= set(done.stdout.split())
+
+
+def test_codex_which_reads_no_environment_is_told_by_its_arguments(home, tmp_path):
+    codex = tmp_path / "codex"
+    codex.write_text(f"#!{sys.executable}\nimport sys\nprint(*sys.argv[1:], sep='\\n')\n")
+    codex.chmod(0o755)
+    done = subprocess.run([*FOLDLINE, "run", "--", codex, "exec", "hi"], env=home, capture_output=True, text=True)
+    said = done.stdout.splitlines()
+    assert said[:3] == ["-c", "model_provider=foldline", "-c"], done.stderr
+    settings = tomllib.loads(said[3])["model_providers"]["foldline"]
+    assert settings["base_url"].startswith("http://127.0.0.1:")
+    assert settings["base_url"].endswith("/openai/v1")
+    assert said[4:] == ["exec", "hi"]
 
 
 def test_run_says_when_there_is_no_such_command(home):

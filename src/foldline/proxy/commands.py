@@ -191,7 +191,8 @@ async def _proxy(config: Config) -> int:
 async def _run(config: Config, command: tuple[str, ...]) -> int:
     async with _started(config) as running:
         try:
-            child = await asyncio.create_subprocess_exec(*command, env={**os.environ, **_environment(config, running)})
+            told = _told(command, config, running)
+            child = await asyncio.create_subprocess_exec(*told, env={**os.environ, **_environment(config, running)})
         except OSError as error:
             raise InputError(f"{command[0]} cannot be run: {error.strerror}; check its name") from None
         loop = asyncio.get_running_loop()
@@ -199,6 +200,21 @@ async def _run(config: Config, command: tuple[str, ...]) -> int:
         loop.add_signal_handler(signal.SIGTERM, child.terminate)
         code = await child.wait()
     return code if code >= 0 else 128 - code
+
+
+def _told(command: tuple[str, ...], config: Config, running: Running) -> tuple[str, ...]:
+    """The command, with the address in its arguments where it takes it from nowhere else.
+
+    Codex reads its provider from its configuration alone; a provider of one's own also keeps it from WebSockets, which
+    pass through us untouched.
+    """
+    openai = next((one for one in config.upstreams if one.dialect.startswith("openai")), None)
+    if openai is None or Path(command[0]).name != "codex":
+        return command
+    url = json.dumps(f"{running.url(openai.name)}/v1")
+    provider = f'{{name="OpenAI",base_url={url},wire_api="responses",requires_openai_auth=true}}'
+    said = ("model_provider=foldline", f"model_providers.foldline={provider}")
+    return (command[0], *(word for setting in said for word in ("-c", setting)), *command[1:])
 
 
 def _environment(config: Config, running: Running) -> dict[str, str]:
