@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 EXAMPLE := examples/coding-session.anthropic.json
 
-.PHONY: demo test lint types layers unit speed nightly corpus bench clean
+.PHONY: demo test lint types layers unit speed nightly corpus eval bench bench-peers clean
 
 demo: $(READY)
 	@$(BIN)/python examples/demo.py
@@ -38,9 +38,17 @@ corpus: $(READY)
 	$(BIN)/python bench/corpus.py
 	$(BIN)/python -m pytest -n 2 -m corpus
 
+eval: $(READY)
+	@mkdir -p build
+	$(BIN)/foldline eval ../shared/corpus --report build/eval.html --force
+
 bench: $(READY)
 	$(BIN)/python bench/ground.py
 	$(BIN)/python bench/fold.py
+	$(MAKE) bench-peers
+
+bench-peers: $(READY) # other packages, each in ~/.cache/foldline-bench; writes docs/benchmarks.md
+	$(BIN)/python bench/peers/run.py
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

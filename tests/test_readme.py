@@ -71,8 +71,8 @@ def test_the_test_command_of_the_readme_is_what_must_pass_before_a_change_lands(
     assert re.search(r"^test: ", (ROOT / "Makefile").read_text(), re.M)
 
 
-def test_the_python_of_the_readme_runs(monkeypatch, capsys):
-    monkeypatch.chdir(ROOT)
+def test_the_python_of_the_readme_runs(copy, monkeypatch, capsys):
+    monkeypatch.chdir(copy)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "not-a-key")
     monkeypatch.setenv("OPENAI_API_KEY", "not-a-key")
     hidden = re.findall(r"^<!-- python:[^\n]*\n(.*?)^-->", README, re.M | re.S)
@@ -89,7 +89,7 @@ def test_the_python_of_the_readme_runs(monkeypatch, capsys):
 
 def test_the_figure_is_what_the_demo_measures():
     request = json.loads(EXAMPLE.read_text("utf-8"))
-    [figure] = blocks("text")
+    figure = blocks("text")[0]
     rows = re.findall(r"^(.+?) +(█+) +(\d+)k tokens +(\d+) messages$", figure, re.M)
     windows = {
         f"in {budget.window:,}": budget for budget in (Budget.for_model(request["model"]), Budget(window=64_000))

@@ -232,7 +232,18 @@ class ShelfSuite(ArchiveSuite):
         assert archive.redo(child.ref) is None, "what it builds on is still undone"
         assert archive.redo(parent.ref) == parent
         assert _checkpoint(archive.recall(("a", "ab"))) == child
-        refused(UnknownCheckpoint, lambda: archive.undo("nobody"))
+        for nobody in ("nobody", ""):
+            refused(UnknownCheckpoint, lambda ref=nobody: archive.undo(ref))
+
+    def test_the_same_fold_made_anew_after_an_undo_holds_again(self) -> None:
+        archive = self.make()
+        first = made("first")
+        saved(archive, "a", first)
+        archive.undo(first.ref)
+        assert archive.recall(("a",)) is None
+        assert saved(archive, "a", first) is None
+        assert _checkpoint(archive.recall(("a",))) == first
+        assert archive.undone() == frozenset()
 
     def test_after_an_undo_the_same_history_can_be_folded_anew(self) -> None:
         archive = self.make()

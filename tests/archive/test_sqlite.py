@@ -223,15 +223,7 @@ def test_row_02_where_there_is_nothing_and_nothing_can_be_made_that_is_said(path
         Archive(path)
 
 
-# --- damaged: row 3 ------------------------------------------------------------------------------------------------
-
-
-def test_row_03_what_is_no_database_is_not_touched(path):
-    path.parent.mkdir()
-    path.write_bytes(b"not a database, whatever its name says" * 100)
-    with pytest.raises(Corrupt, match=r"no archive, or its beginning is damaged; put it aside"):
-        Archive(path)
-    assert path.read_bytes().startswith(b"not a database")
+# --- another program's, or changed: rows 3 and 6; damaged files are in test_damage.py ---------------------------------
 
 
 def test_row_03_another_programs_database_is_not_touched(path):
@@ -240,40 +232,6 @@ def test_row_03_another_programs_database_is_not_touched(path):
     with pytest.raises(ArchiveError, match=r"another program's database \(it has theirs\)"):
         Archive(path)
     assert raw(path).execute("SELECT name FROM sqlite_master").fetchall() == [("theirs",)]
-
-
-def whole(path, conversation):
-    """Reads all that there is: "whole", or what is said to be wrong."""
-    try:
-        archive = Archive(path)
-        archive.append(talk(turns=3).user("more").conversation())
-        for message in conversation.messages:
-            if archive.original(message.identity) != message.raw:
-                return "lost"
-        archive.expand(made().ref)
-        archive.recall(("a",))
-    except Corrupt as error:
-        return str(error)
-    return "whole"
-
-
-def test_row_03_a_truncated_file_is_said_to_be_damaged(path):
-    conversation = kept(path)
-    data = path.read_bytes()
-    path.write_bytes(data[: len(data) // 2])
-    assert "damaged" in whole(path, conversation)
-
-
-def test_row_03_a_zeroed_page_is_never_passed_off_as_what_was_kept(path):
-    conversation = kept(path)
-    data, seen = path.read_bytes(), set()
-    for start in range(0, len(data), 4096):
-        path.write_bytes(data[:start] + bytes(4096) + data[start + 4096 :])
-        for beside in path.parent.glob("archive.db-*"):
-            beside.unlink()
-        said = whole(path, conversation)
-        seen.add(said if said in ("whole", "lost") else "told")
-    assert seen == {"told", "whole"}, "a page of an index that was not needed does no harm"
 
 
 def test_row_06_bytes_that_changed_are_not_given_out(path):

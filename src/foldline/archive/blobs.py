@@ -44,7 +44,6 @@ class Blobs:
         What was forgotten stays so, whoever brings it again.
         """
         ids = self.ids(connection, wanted)
-        self._heal(connection, wanted, ids)
         new = [name for name in wanted if name not in ids]
         if new:
             first = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM blobs").fetchone()[0]
@@ -53,14 +52,15 @@ class Blobs:
             ids.update((name, first + n) for n, name in enumerate(new))
         return ids
 
-    def _heal(self, connection: sqlite3.Connection, wanted: Mapping[bytes, bytes], ids: Mapping[bytes, int]) -> None:
-        """Puts back what was lost, where it came again."""
-        names = {blob: name for name, blob in ids.items()}
+    def heal(self, connection: sqlite3.Connection, wanted: Mapping[bytes, bytes]) -> frozenset[int]:
+        """Puts back what was lost, where it comes again. The ids of what is there again."""
+        names = {blob: name for name, blob in self.ids(connection, wanted).items()}
         lost = connection.execute(_LOST, (LOST, json.dumps(list(names)))).fetchall() if names else ()
         connection.executemany(
             "UPDATE blobs SET codec = ?, size = ?, data = ? WHERE id = ?",
             [(*self._stored(wanted[names[blob]]), blob) for (blob,) in lost],
         )
+        return frozenset(blob for (blob,) in lost)
 
     def ids(self, connection: sqlite3.Connection, names: Iterable[bytes]) -> dict[bytes, int]:
         """The ids of those hashes that are there."""

@@ -153,7 +153,8 @@ def _take(connection: sqlite3.Connection, nodes: list[int], blobs: set[int], abo
     )
     for statement in ("DELETE FROM parts WHERE blob IN", "DELETE FROM results WHERE blob IN"):
         connection.execute(f"{statement} {_THESE} AND node IN {_THESE}", (these, held))
-    Index().remove(connection, nodes)
+    unsaid = connection.execute(f"SELECT id FROM nodes WHERE id IN {_THESE} AND blob IN {_THESE}", (held, these))  # noqa: S608
+    Index().remove(connection, [row[0] for row in unsaid.fetchall()])
     refs = tuple(name.hex()[:REF_LENGTH] for name in sorted(names))
     return Forgotten(refs, about.sessions, about.shared, about.kept, tuple(json.loads(checkpoints[0])))
 

@@ -51,6 +51,8 @@ class Store:
         self.path, self.wait, self._cap, self._changed = path, wait, cap, changed
         self.file: place.File | None = None
         """The file that is open, or was last."""
+        self.suspect: ArchiveError | None = None
+        """An error that a damaged file could be the cause of."""
         self._depth = 0
         self.readonly = ""
         """Why nothing can be written, if so."""
@@ -110,10 +112,26 @@ class Store:
             self._depth += 1
             try:
                 yield self._opened()
+            except (AttributeError, LookupError, TypeError, ValueError) as error:
+                self._blame(error)
+                raise
             except sqlite3.Error as error:
-                raise wording(error, self.path, self._cap) from error
+                told = wording(error, self.path, self._cap)
+                if isinstance(told, Damaged) or type(told) is ArchiveError:
+                    self.suspect = told
+                raise told from error
             finally:
                 self._depth -= 1
+
+    def _blame(self, error: Exception) -> None:
+        """An error of Python's is the file's, when it holds what never was put there; else it is ours."""
+        if self._connection is None or self._connection.in_transaction:
+            found = str(error) if isinstance(error, UnicodeDecodeError) else "ok"
+        else:
+            found = self._connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        if found != "ok":
+            self.suspect = Damaged(f"{self.path} is damaged: {found}")
+            raise self.suspect from error
 
     def _after_fork(self) -> None:
         """A connection must not be used by two processes; a lock that was held at the fork is never let go."""
@@ -128,6 +146,8 @@ class Store:
             raise ArchiveError(f"{self.path} was closed; open it again with Archive(path)")
         if self._depth == 1 and self._connection is not None and place.file_at(self.path) != self.file:
             self.let_go()
+            self.file = None  # the system may give the new one the number of the old
+            self._changed()
         if self._connection is None:
             before = self.file
             with _opening, place.holding(self.path, self.wait):
@@ -225,6 +245,8 @@ def wording(error: sqlite3.Error, path: Path, cap: int | None = None) -> Archive
     """The error in our words, with SQLite's own in brackets."""
     code = getattr(error, "sqlite_errorcode", None) or 0
     if code == sqlite3.SQLITE_IOERR_SHORT_READ:
+        code = sqlite3.SQLITE_CORRUPT
+    if code == sqlite3.SQLITE_ERROR and "no such" in str(error):  # all that is asked for was there when it was made
         code = sqlite3.SQLITE_CORRUPT
     kind, what = _SORTS.get(code & _PRIMARY, (ArchiveError, "{path} could not be used"))
     capped = f"; it may hold {cap:,} bytes, and trim() takes the oldest sessions out" if kind is Full and cap else ""

@@ -96,7 +96,7 @@ class Importer:
             return Brought(1, unchanged=1)
         try:
             first = self._read(item.given())
-            several = list(_several(first))
+            conversations = list(several(first))
         except ArchiveError:
             raise
         except FoldlineError as error:
@@ -108,7 +108,7 @@ class Importer:
         if known and known.hash == seal and not known.due:
             self._remember(item, seal, 0.0)
             return Brought(1, unchanged=1)
-        return self._stored(item, several, seal)
+        return self._stored(item, conversations, seal)
 
     def _failed(self, name: str, stamp: str, what: str) -> Brought:
         if self._broken.get(name) == (stamp or what):
@@ -116,9 +116,9 @@ class Importer:
         self._broken[name] = stamp or what
         return Brought(1, failed=(Failed(name, what),))
 
-    def _stored(self, item: Item, several: Sequence[Conversation], seal: bytes) -> Brought:
+    def _stored(self, item: Item, conversations: Sequence[Conversation], seal: bytes) -> Brought:
         due, whole = 0.0, Brought(1)
-        for conversation in several:
+        for conversation in conversations:
             wait = _unsettled(conversation.messages)
             if wait and self._clock() < item.changed + wait.seconds:
                 due = item.changed + wait.seconds
@@ -162,7 +162,7 @@ class Importer:
             )
 
 
-def _several(first: Conversation) -> Iterator[Conversation]:
+def several(first: Conversation) -> Iterator[Conversation]:
     """All conversations of a file that holds several."""
     spoken, layout = dialects.named(first.dialect), first.layout
     if not isinstance(spoken, Trajectories) or not isinstance(layout, Listed):

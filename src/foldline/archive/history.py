@@ -101,15 +101,19 @@ class Shelf(ABC):
 
         The answer is the checkpoint that holds now, None when there is none and the history travels raw.
         """
-        self.lineage(ref)
+        self._must_be(ref)
         self._mark(ref, True)
         return self.in_force(ref)
 
     def redo(self, ref: str) -> Checkpoint | None:
         """Takes an undo back. The answer is the checkpoint that holds now: another where an ancestor is undone."""
-        self.lineage(ref)
+        self._must_be(ref)
         self._mark(ref, False)
         return self.in_force(ref)
+
+    def _must_be(self, ref: str) -> None:
+        if not self.lineage(ref):
+            raise UnknownCheckpoint("no checkpoint was named; give the reference of one")
 
     def in_force(self, ref: str) -> Checkpoint | None:
         """The newest of a checkpoint and its ancestors that is not undone, nor builds on one that is."""

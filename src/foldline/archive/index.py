@@ -6,6 +6,7 @@
     said    what was indexed, compressed: for scores and snippets, and because a row can only be taken out of the index
             by telling it the very same text again
     files   which message touched which file, by the file's own name
+    codes   what messages mean, in 256 bits each, for those who search by that (semantic.py); uncoded: still to be made
 
 Secrets are masked before anything is written here. How texts are taken apart is in core/searchtext.py.
 """
@@ -33,6 +34,11 @@ TABLES = (
     "WITHOUT ROWID",
 )
 """For the migration that makes them."""
+CODES = (
+    "CREATE TABLE codes(node INTEGER PRIMARY KEY, code BLOB NOT NULL)",
+    "CREATE TABLE uncoded(node INTEGER PRIMARY KEY)",
+)
+"""For the one that came later."""
 
 TAKE = "SELECT node, text, names FROM said WHERE node IN (SELECT value FROM json_each(?))"
 """What was indexed of some messages. Their ids are one parameter, as JSON."""
@@ -40,6 +46,8 @@ _ADD = "INSERT INTO finds(rowid, text, identifiers, names) VALUES (?, ?, ?, ?)"
 _REMOVE = (
     "DELETE FROM said WHERE node IN (SELECT value FROM json_each(?))",
     "DELETE FROM files WHERE node IN (SELECT value FROM json_each(?))",
+    "DELETE FROM codes WHERE node IN (SELECT value FROM json_each(?))",
+    "DELETE FROM uncoded WHERE node IN (SELECT value FROM json_each(?))",
 )
 _LEVEL = 1
 """zlib's quickest: half the size already, at a third of the time of its default."""
@@ -49,7 +57,7 @@ class Index:
     """Keeps the search tables in step with the archive. Transactions are the caller's."""
 
     def create(self, connection: sqlite3.Connection) -> None:
-        for statement in TABLES:
+        for statement in (*TABLES, *CODES):
             connection.execute(statement)
 
     def add(self, connection: sqlite3.Connection, rows: Iterable[Indexed]) -> None:
@@ -64,6 +72,7 @@ class Index:
         connection.executemany(_ADD, finds)
         connection.executemany("INSERT INTO said VALUES (?, ?, ?)", kept)
         connection.executemany("INSERT OR IGNORE INTO files VALUES (?, ?, ?)", files)
+        connection.executemany("INSERT OR IGNORE INTO uncoded VALUES (?)", [(node,) for node, _, _ in kept])
 
     def remove(self, connection: sqlite3.Connection, nodes: Iterable[int]) -> None:
         """Takes messages out. Their words lie in the file until `purge`."""

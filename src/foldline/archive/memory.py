@@ -116,6 +116,7 @@ class MemoryArchive(Shelf):
             if checkpoint:
                 self._by_text[checkpoint.text] = checkpoint
                 self._by_ref.setdefault(checkpoint.ref, _made(effect, checkpoint, self._leaf(effect)))
+                self._undone -= {checkpoint.ref}  # the same fold made anew holds again
             plans[key] = (*plans.get(key, ()), plan)
             self._showing[plan.checkpoint] = plan
             return None

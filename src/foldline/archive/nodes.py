@@ -17,7 +17,7 @@ from typing import Protocol
 
 from foldline.archive import rebuild
 from foldline.archive.base import Indexed
-from foldline.archive.blobs import Blobs
+from foldline.archive.blobs import LOST, Blobs
 from foldline.archive.keys import Path, Way, named
 from foldline.model import REF_LENGTH, Message, ToolResult, digest
 
@@ -53,24 +53,38 @@ class _Session:
 def grow(connection: sqlite3.Connection, way: Way, about: About, blobs: Blobs, index: Indexer | None) -> Path:
     """Stores what is new of a way, and gives back the path it has taken."""
     known, changed = _walk(connection, way)
-    changed = _not_forgotten(connection, known, changed)
+    forgotten, lost = _absent(connection, known, changed)
+    changed = [at for at in changed if at not in forgotten]  # it stays so in whatever bytes it comes
     first = len(known)
     nodes = (*known, *_next_ids(connection, len(way.messages) - first))
     session = _session(connection, way, nodes, first, about)
     tools = _tools(way)
     touched = [*changed, *range(first, len(nodes))]
-    stored = _put(connection, blobs, way.messages, touched)
+    stored, healed = _put(connection, blobs, way.messages, touched)
     new = [_row(way, nodes, at, stored[at], session, tools, about.time) for at in range(first, len(nodes))]
     connection.executemany("INSERT INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", new)
+    connection.executemany("UPDATE nodes SET blob = ? WHERE id = ?", [(stored[at], nodes[at]) for at in lost])
     connection.executemany(_VERSION, [(nodes[at], stored[at], about.time) for at in changed])
     _describe(connection, blobs, way, nodes, stored)
-    if index is not None and first < len(nodes):
-        rows = (
-            Indexed(nodes[at], way.messages[at], session.id, session.project, about.time)
-            for at in range(first, len(nodes))
+    if index is not None and (first < len(nodes) or lost or healed):
+        again = [at for at in touched if at in lost or stored[at] in healed]
+        new_ones = {nodes[at]: at for at in range(first, len(nodes))}
+        fresh = [(at, node) for node, at in (_found_again(connection, stored, again) | new_ones).items()]
+        index.add(
+            connection, [Indexed(node, way.messages[at], session.id, session.project, about.time) for at, node in fresh]
         )
-        index.add(connection, rows)
     return Path(way.messages, way.keys, nodes, session.name, tools)
+
+
+def _found_again(connection: sqlite3.Connection, stored: dict[int, int], places: Iterable[int]) -> dict[int, int]:
+    """The nodes, wherever they are, whose message had been lost and is there again; each with its place here."""
+    found: dict[int, int] = {}
+    for at in places:
+        rows = connection.execute(
+            "SELECT id FROM nodes WHERE blob = ? AND id NOT IN (SELECT node FROM said)", (stored[at],)
+        )
+        found.update((node, at) for (node,) in rows)
+    return found
 
 
 _VERSION = """INSERT OR IGNORE INTO versions SELECT ?1, ?2, ?3
@@ -91,15 +105,18 @@ def _walk(connection: sqlite3.Connection, way: Way) -> tuple[list[int], list[int
     return nodes, changed
 
 
-def _not_forgotten(connection: sqlite3.Connection, nodes: Sequence[int], places: Sequence[int]) -> list[int]:
-    """A message that was forgotten on request stays so in whatever bytes it comes."""
+def _absent(
+    connection: sqlite3.Connection, nodes: Sequence[int], places: Sequence[int]
+) -> tuple[frozenset[int], frozenset[int]]:
+    """The places among these whose message was forgotten on request, and those whose message was lost by damage."""
     asked = json.dumps([nodes[at] for at in places])
-    gone = {row[0] for row in connection.execute(_GONE, (asked,))} if places else set()
-    return [at for at in places if nodes[at] not in gone]
+    rows = dict(connection.execute(_ABSENT, (LOST, asked)).fetchall()) if places else {}
+    there = {at: rows[nodes[at]] for at in places if nodes[at] in rows}
+    return frozenset(at for at in there if there[at]), frozenset(at for at in there if not there[at])
 
 
-_GONE = """SELECT nodes.id FROM nodes JOIN blobs ON blobs.id = blob
-    WHERE gone IS NOT NULL AND nodes.id IN (SELECT value FROM json_each(?))"""
+_ABSENT = """SELECT nodes.id, gone IS NOT NULL FROM nodes JOIN blobs ON blobs.id = blob
+    WHERE (gone IS NOT NULL OR codec = ?) AND nodes.id IN (SELECT value FROM json_each(?))"""
 
 
 def _remembered(way: Way, nodes: Sequence[int], at: int) -> tuple[int, str] | None:
@@ -114,9 +131,10 @@ def _remembered(way: Way, nodes: Sequence[int], at: int) -> tuple[int, str] | No
 
 def _child(connection: sqlite3.Connection, parent: int, key: bytes) -> tuple[int, str] | None:
     row = connection.execute(
-        "SELECT nodes.id, hash FROM nodes JOIN blobs ON blobs.id = blob WHERE parent = ? AND key = ?", (parent, key)
+        "SELECT nodes.id, hash, codec FROM nodes JOIN blobs ON blobs.id = blob WHERE parent = ? AND key = ?",
+        (parent, key),
     ).fetchone()
-    return (row[0], row[1].hex()) if row else None
+    return (row[0], row[1].hex() if row[2] != LOST else "") if row else None
 
 
 def _next_ids(connection: sqlite3.Connection, count: int) -> range:
@@ -206,11 +224,13 @@ def _row(
 
 def _put(
     connection: sqlite3.Connection, blobs: Blobs, messages: Sequence[Message], places: Sequence[int]
-) -> dict[int, int]:
-    """The blob of each of these messages."""
+) -> tuple[dict[int, int], frozenset[int]]:
+    """The blob of each of these messages, and which of them had been lost."""
     names = {at: bytes.fromhex(messages[at].identity) for at in places}
-    ids = blobs.put(connection, {name: rebuild.bytes_of(messages[at]) for at, name in names.items()})
-    return {at: ids[name] for at, name in names.items()}
+    wanted = {name: rebuild.bytes_of(messages[at]) for at, name in names.items()}
+    healed = blobs.heal(connection, wanted)
+    ids = blobs.put(connection, wanted)
+    return {at: ids[name] for at, name in names.items()}, healed
 
 
 def _describe(

@@ -64,6 +64,8 @@ class Plans:
             return self._recalled(connection, there)
         if effect.checkpoint is not None:
             self._put(connection, effect.checkpoint, effect.covered, node, scope, time)
+            if self._undone.get(effect.checkpoint.ref):  # the same fold made anew: it holds again
+                self.mark(connection, effect.checkpoint.ref, False, time)
         cursor = connection.execute(
             "INSERT INTO plans(scope, skeleton, checkpoint, ready, data, time) VALUES (?, ?, ?, ?, ?, ?)",
             (scope, plan.skeleton, plan.checkpoint, plan.ready, _written(plan), time),

@@ -51,7 +51,7 @@ def _still_damaged(path: Path) -> bool:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as connection:
             schema.must_be_whole(connection)
             return schema.version_of(connection) == 0
-    except (sqlite3.Error, Damaged):
+    except (sqlite3.Error, UnicodeDecodeError, Damaged):
         return True
 
 

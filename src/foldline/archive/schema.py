@@ -5,7 +5,7 @@
       │         └── versions, parts, results    other bytes of the same message; how to read it; where a result stands
       └── checkpoints ◄── plans ◄── active, undone     rows that are only ever added; of the last two the newest counts
 
-The tables of the search index are in search.py. A file that a newer program wrote is opened for reading only. What goes
+The tables of the search index are in index.py. A file that a newer program wrote is opened for reading only. What goes
 into the tables is the other modules' matter.
 """
 
@@ -15,8 +15,8 @@ import re
 import sqlite3
 from collections.abc import Sequence
 
+from foldline.archive.index import CODES, TABLES
 from foldline.archive.place import Damaged
-from foldline.archive.search import TABLES
 from foldline.errors import ArchiveError
 
 APPLICATION = 0x464F4C44
@@ -67,7 +67,9 @@ _IMPORTS = (
         time REAL NOT NULL) WITHOUT ROWID""",
 )
 
-MIGRATIONS: tuple[Sequence[str], ...] = ((*_FIRST, *TABLES), _IMPORTS)
+_CODES = (*CODES, "INSERT INTO uncoded SELECT id FROM nodes")
+
+MIGRATIONS: tuple[Sequence[str], ...] = ((*_FIRST, *TABLES), _IMPORTS, _CODES)
 """Step n takes a file of version n to version n + 1. A step that was released is never changed."""
 
 

@@ -84,19 +84,32 @@ def search(
     """
     filters = Filters(session, project, scope, role, tool, after, before, file)
     asked = ask(query)
-    allowed = _allowed(connection, filters)
-    if not asked.terms:
-        nodes = [] if query.strip() else list(islice(_fitting(connection, _EVERY, [], filters, allowed), limit))
-        return _shown(connection, asked, dict.fromkeys(nodes, 0.0), session)
+    may = allowed(connection, filters)
+    if asked.terms:
+        return shown(connection, asked, by_words(connection, asked, filters, may, limit).scores, session)
+    nodes = [] if query.strip() else list(islice(fitting(connection, EVERY, [], filters, may), limit))
+    return shown(connection, asked, dict.fromkeys(nodes, 0.0), session)
+
+
+def by_words(connection: sqlite3.Connection, asked: Asked, filters: Filters, allowed: Allowed, limit: int) -> Ranked:
+    """The nodes that answer best, the best first."""
     for joint in ("AND", "OR"):
-        nodes = list(islice(_fitting(connection, _MATCHING, [asked.match(joint)], filters, allowed), RANKED))
+        nodes = list(islice(fitting(connection, MATCHING, [asked.match(joint)], filters, allowed), RANKED))
         if nodes:
-            return _shown(connection, asked, _best(connection, asked, nodes, limit), session)
-    return []
+            return Ranked(_best(connection, asked, nodes, limit), joint == "AND")
+    return Ranked({}, True)
 
 
 @dataclass(frozen=True, slots=True)
-class _Allowed:
+class Ranked:
+    """Nodes with their scores, and whether they have all words of the query, not just any."""
+
+    scores: dict[int, float]
+    all_words: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
     """Nodes that may be found: those of a session's path; those that touch a file, and what answers them."""
 
     path: frozenset[int] | None
@@ -108,14 +121,15 @@ class _Allowed:
         return self.touching is None or node in self.touching or parent in self.touching
 
 
-def _allowed(connection: sqlite3.Connection, filters: Filters) -> _Allowed:
+def allowed(connection: sqlite3.Connection, filters: Filters) -> Allowed:
+    """Which nodes the filters leave that SQL cannot check."""
     path = touching = None
     if filters.session is not None:
         leaf = ways.leaf_of(connection, filters.session)
         path = frozenset(step.node for step in ways.path(connection, leaf))
     if filters.file is not None:
         touching = frozenset(_touching(connection, filters.file))
-    return _Allowed(path, touching)
+    return Allowed(path, touching)
 
 
 def _touching(connection: sqlite3.Connection, file: str) -> Iterator[int]:
@@ -128,16 +142,16 @@ def _touching(connection: sqlite3.Connection, file: str) -> Iterator[int]:
             yield node
 
 
-_MATCHING = "SELECT n.id, n.parent FROM finds CROSS JOIN nodes n ON n.id = finds.rowid {} WHERE finds MATCH ?"
-_EVERY = "SELECT n.id, n.parent FROM nodes n {} WHERE 1"
+MATCHING = "SELECT n.id, n.parent FROM finds CROSS JOIN nodes n ON n.id = finds.rowid {} WHERE finds MATCH ?"
+EVERY = "SELECT n.id, n.parent FROM nodes n {} WHERE 1"
 
 
-def _fitting(
-    connection: sqlite3.Connection, select: str, values: list[Any], filters: Filters, allowed: _Allowed
+def fitting(
+    connection: sqlite3.Connection, select: str, values: list[Any], filters: Filters, allowed: Allowed
 ) -> Iterator[int]:
     """Nodes that fit, the newest first."""
     where, more = filters.where()
-    column = "finds.rowid" if select is _MATCHING else "n.id"
+    column = "finds.rowid" if select is MATCHING else "n.id"
     if allowed.path is not None:
         where, more = f" AND {column} BETWEEN ? AND ?{where}", [min(allowed.path), max(allowed.path), *more]
     named = filters.project is not None or filters.scope is not None
@@ -149,7 +163,6 @@ def _fitting(
 
 
 def _best(connection: sqlite3.Connection, asked: Asked, nodes: Sequence[int], limit: int) -> dict[int, float]:
-    """The nodes that answer best, with their scores."""
     texts = _texts(connection, nodes, _LOOKED_AT)
     points = dict(zip(texts, scores(asked, list(texts.values())), strict=True))
     best = sorted(points, key=lambda node: (-round(points[node], 3), -node))[:limit]
@@ -159,10 +172,11 @@ def _best(connection: sqlite3.Connection, asked: Asked, nodes: Sequence[int], li
 def _texts(connection: sqlite3.Connection, nodes: Sequence[int], length: int = 0) -> dict[int, str]:
     """What was indexed of some messages, names first; of long ones the beginning, where a length is given."""
     rows = connection.execute(TAKE, (json.dumps(nodes),))
-    return {node: f"{names}\n{_unpacked(text, length)}" for node, text, names in rows}
+    return {node: f"{names}\n{unpacked(text, length)}" for node, text, names in rows}
 
 
-def _unpacked(data: bytes, length: int) -> str:
+def unpacked(data: bytes, length: int) -> str:
+    """What was indexed, or so many bytes of it."""
     return zlib.decompressobj().decompress(data, length).decode("utf-8", "ignore")
 
 
@@ -171,7 +185,8 @@ _PLACE = """SELECT n.id, hash, s.name, s.project, n.position, n.role, n.origin, 
     WHERE gone IS NULL AND n.id IN (SELECT value FROM json_each(?))"""
 
 
-def _shown(connection: sqlite3.Connection, asked: Asked, best: dict[int, float], session: str | None) -> list[Found]:
+def shown(connection: sqlite3.Connection, asked: Asked, best: dict[int, float], session: str | None) -> list[Found]:
+    """The nodes as finds, in this order."""
     nodes = list(best)
     texts = _texts(connection, nodes)
     rows = {row[0]: row for row in connection.execute(_PLACE, (json.dumps(nodes),))}

@@ -63,12 +63,15 @@ class Archive(history.Shelf):
         self._index: Indexer | None = search.Index()
         self._memory = Memory()
         self._plans = Plans(self._blobs)
+        self._doubted = False
+        """The file was looked at, on doubt, as a whole: once is enough."""
         self._store = self._mended(lambda: Store(self.path, wait=wait, cap=cap, changed=self._renew), wait)
 
     def _mended(self, work: Callable[[], T], wait: float | None = None) -> T:
         """Does something with the file. One that turns out to be damaged is replaced first; then it is done anew."""
         for _ in range(_TRIES):
             try:
+                self._look_again()
                 return work()
             except Moved:
                 self._renew()
@@ -78,6 +81,21 @@ class Archive(history.Shelf):
                 self.notices += told
                 self._renew()
         return work()
+
+    def _look_again(self) -> None:
+        """A file that gave an odd answer when it was read is looked at before more is written to it."""
+        store = getattr(self, "_store", None)
+        if store is None or store.suspect is None:
+            return
+        error, store.suspect = store.suspect, None
+        if isinstance(error, Damaged):
+            raise error
+        if not self._doubted:
+            self._doubted = True
+            with store.reading() as connection:
+                found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+            if found != "ok":
+                raise Damaged(f"{self.path} is damaged: {found}")
 
     def _renew(self) -> None:
         """What was remembered is of another file."""
@@ -163,10 +181,30 @@ class Archive(history.Shelf):
             found = ways.messages(connection, steps)
         return (ways.stored(step, message, session) for step, message in zip(steps, found, strict=True))
 
-    def search(self, query: str, **filters: Any) -> list[Found]:
-        """Messages that say something like this, the best first. See search.py for what they can be filtered by."""
+    def search(self, query: str, *, semantic: bool = False, **filters: Any) -> list[Found]:
+        """Messages that say something like this, the best first. See search.py for what they can be filtered by.
+
+        With `semantic`, also those that say it in other words; this needs foldline[semantic]. The first such search
+        reads all messages for their meaning, some thousands a second; later ones only what is new.
+        """
+        if semantic:
+            return self._mended(lambda: self._by_meaning(query, filters))
         with self._store.reading() as connection:
             return search.search(connection, query, **filters)
+
+    def _by_meaning(self, query: str, filters: Mapping[str, Any]) -> list[Found]:
+        from foldline.archive import semantic  # numpy is there only for those who want it
+
+        semantic.fill(self._store)
+        with self._store.reading() as connection:
+            return semantic.search(connection, query, **filters)
+
+    def uncoded(self) -> int:
+        """How many messages the next semantic search has to read first."""
+        from foldline.archive import semantic
+
+        with self._store.reading() as connection:
+            return semantic.uncoded(connection)
 
     def checkpoint(self, ref: str) -> Checkpoint:
         with self._store.reading() as connection:

@@ -26,14 +26,12 @@ _READING = (FoldlineError, LookupError, TypeError, ValueError, AttributeError, A
 
 def verify(connection: sqlite3.Connection) -> Iterator[Trouble]:
     """All that is wrong with an archive, one by one."""
-    yield from _file(connection)
     seen = _Seen()
-    yield from _blobs(connection, seen)
-    yield from _sessions(connection, seen)
-    yield from _nodes(connection, seen)
-    yield from _checkpoints(connection, seen)
-    yield from _plans(connection)
-    yield from _index(connection)
+    for look in (_file, _blobs, _sessions, _nodes, _checkpoints, _plans, _index):
+        try:
+            yield from look(connection, seen)
+        except (sqlite3.Error, *_READING) as error:
+            yield Trouble("file", "", f"it cannot be read on: {error}")
 
 
 @dataclass(slots=True)
@@ -49,7 +47,7 @@ class _Seen:
         return blob in self.bad or blob in self.absent
 
 
-def _file(connection: sqlite3.Connection) -> Iterator[Trouble]:
+def _file(connection: sqlite3.Connection, _: _Seen) -> Iterator[Trouble]:
     for (line,) in connection.execute("PRAGMA integrity_check(20)"):
         if line != "ok":
             yield Trouble("file", "", f"SQLite says: {line}")
@@ -137,7 +135,7 @@ class _Placed:
     found: dict[tuple[int, int], Message] | None = None
 
     def message(self, step: ways.Step) -> Message:
-        alone = rebuild.alone(step.dialect, ways.kept(self.connection, step))
+        alone = ways.alone(self.connection, step)
         if not rebuild.depends_on_place(alone):
             return alone
         if self.found is None:
@@ -158,7 +156,7 @@ def _versions(connection: sqlite3.Connection, step: ways.Step) -> Iterator[ways.
 def _version(
     connection: sqlite3.Connection, step: ways.Step, scope: str, placed: _Placed, *, masked: bool
 ) -> Iterator[Trouble]:
-    key = connection.execute("SELECT key FROM nodes WHERE id = ?", (step.node,)).fetchone()[0]
+    key, own = connection.execute("SELECT key, blob FROM nodes WHERE id = ?", (step.node,)).fetchone()
     try:
         message = placed.message(step)
         derived = root_key(scope, step.dialect, message) if step.position == 0 else key_of(message)
@@ -167,7 +165,7 @@ def _version(
         return
     if masked:
         return
-    if (message.role, message.origin.value) != (step.role, step.origin):
+    if own == step.blob and (message.role, message.origin.value) != (step.role, step.origin):
         yield _trouble(step, f"it is stored as the {step.origin}'s and says the {message.origin.value}'s")
     if derived != key:
         yield _trouble(step, "its words no longer give the key that it is found by")
@@ -231,7 +229,7 @@ def _covered(connection: sqlite3.Connection, ref: str, names: bytes) -> Iterator
             yield Trouble("checkpoint", ref, f"it stands for message {name.hex()[:REF_LENGTH]}, which is not there")
 
 
-def _plans(connection: sqlite3.Connection) -> Iterator[Trouble]:
+def _plans(connection: sqlite3.Connection, _: _Seen) -> Iterator[Trouble]:
     known = {row[0] for row in connection.execute("SELECT ref FROM checkpoints")} | {""}
     numbers = set()
     for number, checkpoint, data in connection.execute("SELECT id, checkpoint, data FROM plans"):
@@ -247,7 +245,7 @@ def _plans(connection: sqlite3.Connection) -> Iterator[Trouble]:
             yield Trouble("plan", str(plan), f"it is in use (row {number}) and not there")
 
 
-def _index(connection: sqlite3.Connection) -> Iterator[Trouble]:
+def _index(connection: sqlite3.Connection, _: _Seen) -> Iterator[Trouble]:
     rows = connection.execute(
         """SELECT nodes.id, hash FROM nodes JOIN blobs ON blobs.id = blob
             WHERE gone IS NULL AND codec != ? AND nodes.id NOT IN (SELECT node FROM said)""",

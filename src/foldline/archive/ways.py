@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from foldline.archive import blobs, rebuild
 from foldline.archive.base import SessionInfo, Stored
-from foldline.errors import ArchiveError
+from foldline.errors import ArchiveError, Corrupt, InputError
 from foldline.model import REF_LENGTH, Message, ToolResult
 
 _UP = """WITH RECURSIVE up(id, parent) AS (SELECT id, parent FROM nodes WHERE id = ?
@@ -69,7 +70,7 @@ def holding(connection: sqlite3.Connection, prefix: str, limit: int = 2) -> list
 
 def message(connection: sqlite3.Connection, step: Step) -> Message:
     """One message at its place. Where ids in it were made by counting, the history before it is read too."""
-    found = rebuild.alone(step.dialect, kept(connection, step))
+    found = alone(connection, step)
     if not rebuild.depends_on_place(found):
         return found
     before = path(connection, step.node)
@@ -78,7 +79,25 @@ def message(connection: sqlite3.Connection, step: Step) -> Message:
 
 def messages(connection: sqlite3.Connection, steps: Sequence[Step]) -> tuple[Message, ...]:
     """A history from its beginning."""
-    return rebuild.reread(steps[0].dialect, [kept(connection, step) for step in steps]) if steps else ()
+    held = [kept(connection, step) for step in steps]
+    with _readable(f"the history of {len(steps)} messages"):
+        return rebuild.reread(steps[0].dialect, held) if steps else ()
+
+
+def alone(connection: sqlite3.Connection, step: Step) -> Message:
+    """One message by itself: ids in it that were made by counting are not yet right."""
+    held = kept(connection, step)
+    with _readable(step.hash.hex()[:REF_LENGTH]):
+        return rebuild.alone(step.dialect, held)
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    """Bytes that are right, and cannot be read all the same: what is stored beside them is not."""
+    try:
+        yield
+    except (InputError, LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:
+        raise Corrupt(f"{name} cannot be read: what lies beside its bytes is damaged; run verify ({error})") from error
 
 
 def stored(step: Step, found: Message, session: str = "") -> Stored:
@@ -107,7 +126,7 @@ def covered(
     chosen = dict(_matched(connection, leaf, steps[:stop], identities))
     if len(chosen) < len(identities):
         return tuple(message(connection, _anywhere(connection, identity)) for identity in identities)
-    found = [rebuild.alone(step.dialect, kept(connection, step)) for _, step in sorted(chosen.items())]
+    found = [alone(connection, step) for _, step in sorted(chosen.items())]
     if any(map(rebuild.depends_on_place, found)):
         whole = messages(connection, [chosen.get(at, step) for at, step in enumerate(steps)])
         return tuple(whole[at] for at in sorted(chosen))
@@ -175,8 +194,9 @@ def result_text(connection: sqlite3.Connection, ref: str) -> str | None:
     if row is None:
         return None
     step = Step(row[0], row[1], "", "", row[2], 0.0, "", row[3], b"")
-    part = rebuild.alone(step.dialect, kept(connection, step)).parts[row[4]]
-    return part.text if isinstance(part, ToolResult) else None
+    with _readable(ref):
+        part = alone(connection, step).parts[row[4]]
+        return part.text if isinstance(part, ToolResult) else None
 
 
 def kept(connection: sqlite3.Connection, step: Step) -> rebuild.Kept:
@@ -188,10 +208,13 @@ def kept(connection: sqlite3.Connection, step: Step) -> rebuild.Kept:
     ).fetchone()
     if row is None:
         raise blobs.missing(step.blob)
-    absent = blobs.absent(row[1], row[4])
-    if absent and step.role:
-        return rebuild.Kept(b"", rebuild.dump(rebuild.noted(step.role, step.origin, absent)), step.position)
-    return rebuild.Kept(blobs.unpacked(*row[:5]), blobs.unpack(row[5]) if row[5] else None, step.position)
+    with _readable(step.hash.hex()[:REF_LENGTH]):
+        absent = blobs.absent(row[1], row[4])
+        if absent and step.role:
+            return rebuild.Kept(b"", rebuild.dump(rebuild.noted(step.role, step.origin, absent)), step.position)
+        if not row[5] and step.dialect not in rebuild.REQUESTS:
+            raise LookupError("its parts are missing")
+        return rebuild.Kept(blobs.unpacked(*row[:5]), blobs.unpack(row[5]) if row[5] else None, step.position)
 
 
 def sessions(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
+
+from foldline.archive.pages import scan
 
 _FAR = 40
 """Doublings after which there is nothing more to come: a trillion rows."""
@@ -13,12 +16,30 @@ _TYPES = {"INTEGER": int, "TEXT": str, "BLOB": bytes, "REAL": (int, float)}
 Row = dict[str, Any]
 
 
-def rows(old: sqlite3.Connection, new: sqlite3.Connection, table: str, without: str = "") -> list[Row]:
-    """The rows of a table that can be read and have values of the right kinds."""
-    columns = [
+def scanned(path: Path, new: sqlite3.Connection, *tables: str) -> dict[str, list[Row]]:
+    """Rows of tables, made out by their shape in the pages of the file."""
+    shapes = {table: _columns(new, table) for table in tables}
+    found: dict[str, list[Row]] = {table: [] for table in tables}
+    for number, values in scan(path):
+        for table, columns in shapes.items():
+            row = dict(zip((name for name, _, _ in columns), values, strict=False))
+            if columns[0][0] == "id":
+                row["id"] = number
+            if len(values) == len(columns) and all(_fits(row[name], kind, needed) for name, kind, needed in columns):
+                found[table].append(row)
+    return found
+
+
+def _columns(new: sqlite3.Connection, table: str) -> list[tuple[str, Any, bool]]:
+    return [
         (name, _TYPES[kind], bool(needed) or bool(key))
         for _, name, kind, needed, _, key in new.execute(f"PRAGMA table_info({table})")
     ]
+
+
+def rows(old: sqlite3.Connection, new: sqlite3.Connection, table: str, without: str = "") -> list[Row]:
+    """The rows of a table that can be read and have values of the right kinds."""
+    columns = _columns(new, table)
     names = [name for name, _, _ in columns]
     asked = ", ".join("NULL" if name == without else name for name in names)
     found = _by_id(old, table, asked) if "id" in names else _both_ways(old, table, asked, names[:2])
@@ -64,5 +85,5 @@ def _until_broken(old: sqlite3.Connection, sql: str) -> Iterator[Sequence[Any]]:
     """Rows up to the first that cannot be read: what is behind it is asked for in another way."""
     try:
         yield from old.execute(sql)
-    except (sqlite3.Error, OverflowError):
+    except (sqlite3.Error, UnicodeDecodeError, OverflowError):
         return

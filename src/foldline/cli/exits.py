@@ -16,9 +16,9 @@ HELP = """\
 \b
 Exit codes:
   0    fine
-  1    violations found (validate)
+  1    violations found (validate), or trouble (verify)
   2    wrong usage
-  3    the input cannot be read
+  3    the input, or some of it, cannot be read
   4    it cannot be made to fit, cannot be written, or anything else
   130  interrupted
   141  whoever read the output has gone

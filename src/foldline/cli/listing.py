@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 TITLE = 120
 """Characters of a session's title."""
+LONG = 5_000
+"""Messages without codes from which on a first search by meaning takes so long that people are told."""
 
 
 class Moment(click.ParamType[float]):
@@ -81,7 +83,8 @@ def _session(one: SessionInfo, opening: str) -> dict[str, Any]:
 @click.option("--after", type=Moment(), metavar="TIME", help="Only from then on, as 2026-06-18 or 2026-06-18T09:30.")
 @click.option("--before", type=Moment(), metavar="TIME", help="Only before then.")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many, the best first.")
-def search(asked: Asked, query: tuple[str, ...], **filters: Any) -> None:
+@click.option("--semantic", is_flag=True, help="Also what says it in other words; needs foldline[semantic].")
+def search(asked: Asked, query: tuple[str, ...], semantic: bool, **filters: Any) -> None:
     """Find messages in the archive by what they say.
 
     Of QUERY, all words are looked for, or any if none has all; "words in quotes" stand together. Without one, the
@@ -93,7 +96,9 @@ def search(asked: Asked, query: tuple[str, ...], **filters: Any) -> None:
     """
     words = " ".join(query)
     with asked.opened() as archive:
-        found = archive.search(words, **filters)
+        if semantic and (count := archive.uncoded()) >= LONG:
+            say(f"reading {count:,} messages for their meaning, this once; if stopped, the next search goes on")
+        found = archive.search(words, semantic=semantic, **filters)
     if asked.json:
         hits = [{**asdict(hit), "project": masked(hit.project), "snippet": masked(hit.snippet)} for hit in found]
         print_json({"archive": str(archive.path), "query": words, "found": hits})

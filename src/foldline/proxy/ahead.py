@@ -17,6 +17,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
+from foldline.compactor import Fitted
 from foldline.model import Conversation
 from foldline.proxy.rooms import Room
 
@@ -74,9 +75,9 @@ class Ahead:
         later = 0.0
         try:
             fitted = room.prepare(conversation)
-            written = fitted is not None and any(attempt.outcome == "written" for attempt in fitted.receipt.attempts)
-            self._count("written" if written else "extracted")
-            later = 0.0 if written else self._clock() + PAUSE
+            outcome = _outcome(fitted)
+            self._count(outcome)
+            later = self._clock() + PAUSE if outcome == "extracted" else 0.0
         except Exception as error:  # nobody waits for this, so nobody would hear of it
             log.warning("prepare-failed", extra={"fields": {"error": type(error).__name__}})
             self._count("failed")
@@ -88,6 +89,14 @@ class Ahead:
     def close(self) -> None:
         """Waits for none that has not begun."""
         self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _outcome(fitted: Fitted | None) -> str:
+    """What came of it: "unneeded" where a fold would not have paid, so that no model was asked."""
+    attempts = fitted.receipt.attempts if fitted is not None else ()
+    if not attempts:
+        return "unneeded"
+    return "written" if any(attempt.outcome == "written" for attempt in attempts) else "extracted"
 
 
 __all__ = ["Ahead"]

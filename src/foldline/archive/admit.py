@@ -1,0 +1,256 @@
+"""One line of an export put into an archive, each kind in its own way. The file, and its lines, are intake.py's.
+
+What is there already is left as it is. Lines whose bytes do not match their hash raise ValueError, and those that lack
+something LookupError or TypeError; the transaction is the caller's.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from foldline.archive import rebuild
+from foldline.archive.base import Indexed
+from foldline.archive.blobs import LOST, MASKED, Blobs
+from foldline.archive.nodes import Indexer
+from foldline.dialects import jsontext
+from foldline.model import Notice, ToolResult, digest
+
+Row = dict[str, Any]
+
+
+@dataclass(slots=True)
+class State:
+    blobs: Blobs
+    index: Indexer | None
+    masked: bool = False
+    counts: dict[str, int] = field(default_factory=lambda: {"session": 0, "message": 0, "new": 0, "checkpoint": 0})
+    damaged: list[Notice] = field(default_factory=list)
+    places: dict[tuple[str, int], int] = field(default_factory=dict)
+    """The node at each place of each session."""
+
+    def skip(self, line: int, offset: int, why: str) -> None:
+        self.damaged.append(Notice("damaged-line", f"skipped: {why}", line, offset))
+
+
+def admit(connection: sqlite3.Connection, state: State, row: Row) -> None:
+    """Puts what a line says into the archive. The header, the end and unknown kinds say nothing."""
+    if row["kind"] in _KINDS:
+        _KINDS[row["kind"]](connection, state, row)
+
+
+def _session(connection: sqlite3.Connection, state: State, row: Row) -> None:
+    told = [row[name] for name in ("name", "scope", "project", "title", "dialect", "source", "started", "updated")]
+    if not all(isinstance(value, (str, int, float)) for value in told):
+        raise TypeError("a field has no text")
+    connection.execute(
+        """INSERT OR IGNORE INTO sessions(name, scope, project, title, dialect, source, started, updated, root, leaf,
+            messages, forked) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, (SELECT id FROM sessions WHERE name = ?))""",
+        (*told, row["forked"]),
+    )
+    state.counts["session"] += 1
+
+
+def _message(connection: sqlite3.Connection, state: State, row: Row) -> None:
+    """A message at its place: the node that is there, or a new one."""
+    state.counts["message"] += 1
+    stored = _checked(row, state)
+    parent = _parent(connection, state, row)
+    found = connection.execute(
+        "SELECT id, blob FROM nodes WHERE parent = ? AND key = ?", (parent, bytes.fromhex(row["key"]))
+    ).fetchone()
+    blob = _blob(connection, state, row, stored)
+    node = found[0] if found else _insert(connection, parent, blob, row)
+    if found and found[1] != blob:
+        connection.execute("INSERT OR IGNORE INTO versions VALUES (?, ?, ?)", (node, blob, row["time"]))
+    _describe(connection, state, node, blob, row, stored)
+    state.counts["new"] += not found
+    _lead(connection, state, row, node)
+
+
+def _checked(row: Row, state: State) -> tuple[bytes, bytes | None] | None:
+    """The bytes and the parts of a line; None where there are none any more. Raises ValueError for wrong ones."""
+    if "gone" in row or "lost" in row:
+        return None
+    raw = _content(row, "raw")
+    assert raw is not None
+    if not (state.masked or row.get("masked")) and digest(raw) != row["id"]:
+        raise ValueError("its bytes do not match their hash")
+    return raw, _content(row, "parts")
+
+
+def _content(row: Row, name: str) -> bytes | None:
+    if name in row:
+        return jsontext.bytes_of(row[name])
+    try:
+        return base64.b64decode(row[f"{name}64"], validate=True) if f"{name}64" in row else None
+    except binascii.Error as error:
+        raise ValueError(str(error)) from None
+
+
+def _parent(connection: sqlite3.Connection, state: State, row: Row) -> int:
+    """The node before it. Where its line was damaged, one that says so."""
+    session, position = row["session"], row["position"]
+    if position == 0:
+        return 0
+    known = state.places.get((session, position - 1))
+    if known is not None:
+        return known
+    key = hashlib.blake2b(f"missing\0{session}\0{position - 1}".encode(), digest_size=16).hexdigest()
+    gap = {"position": position - 1, "key": key, "id": key, "role": "user", "origin": "tool", "tools": "", "lost": True}
+    made = {**row, **gap}
+    for name in ("raw", "raw64", "parts", "parts64"):
+        made.pop(name, None)
+    _message(connection, state, made)
+    state.counts["message"] -= 1
+    state.counts["new"] -= 1
+    return state.places[session, position - 1]
+
+
+def _blob(connection: sqlite3.Connection, state: State, row: Row, stored: tuple[bytes, bytes | None] | None) -> int:
+    """The bytes of a line in the archive. Those that others have whole are not replaced by masked ones."""
+    name = bytes.fromhex(row["id"])
+    if len(name) != 16:
+        raise ValueError("its hash has another length")
+    if stored is not None:
+        state.blobs.heal(connection, {name: stored[0]})
+        blob = state.blobs.put(connection, {name: stored[0]})[name]
+        if digest(stored[0]) != row["id"]:
+            connection.execute(
+                "UPDATE blobs SET codec = codec | ? WHERE id = ? AND size = ? AND gone IS NULL",
+                (MASKED, blob, len(stored[0])),
+            )
+        return blob
+    connection.execute(
+        "INSERT OR IGNORE INTO blobs(hash, codec, size, data, gone) VALUES (?, ?, 0, x'', ?)",
+        (name, 0 if "gone" in row else LOST, row.get("gone")),
+    )
+    return int(connection.execute("SELECT id FROM blobs WHERE hash = ?", (name,)).fetchone()[0])
+
+
+def _insert(connection: sqlite3.Connection, parent: int, blob: int, row: Row) -> int:
+    owner = connection.execute(
+        "SELECT id FROM sessions WHERE name IN (?, ?) ORDER BY name = ? DESC",
+        (row["owner"], row["session"], row["owner"]),
+    ).fetchone()[0]
+    cursor = connection.execute(
+        """INSERT INTO nodes(parent, key, blob, session, position, role, origin, dialect, tools, time)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        (
+            *(parent, bytes.fromhex(row["key"]), blob, owner),
+            *(row[name] for name in ("position", "role", "origin", "dialect", "tools", "time")),
+        ),
+    )
+    assert cursor.lastrowid is not None
+    return cursor.lastrowid
+
+
+def _describe(
+    connection: sqlite3.Connection,
+    state: State,
+    node: int,
+    blob: int,
+    row: Row,
+    stored: tuple[bytes, bytes | None] | None,
+) -> None:
+    """Parts, results and the search index, as when a message is kept."""
+    if stored is None:
+        return
+    raw, parts = stored
+    dialect = connection.execute("SELECT dialect FROM nodes WHERE id = ?", (node,)).fetchone()[0]
+    message = rebuild.alone(dialect, rebuild.Kept(raw, parts, row["position"]))
+    if parts is not None:
+        connection.execute("INSERT OR IGNORE INTO parts VALUES (?, ?, ?)", (node, blob, state.blobs.pack(parts)))
+    results = [(p.ref, node, blob, number) for number, p in enumerate(message.parts) if isinstance(p, ToolResult)]
+    connection.executemany("INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?)", results)
+    known = connection.execute("SELECT 1 FROM said WHERE node = ?", (node,)).fetchone()
+    if not known and state.index is not None:
+        state.index.add(connection, [Indexed(node, message, 0, "", row["time"])])
+
+
+def _lead(connection: sqlite3.Connection, state: State, row: Row, node: int) -> None:
+    """The session goes on to this node, unless it has gone further already."""
+    state.places[row["session"], row["position"]] = node
+    connection.execute(
+        "UPDATE sessions SET leaf = ?, messages = ?, root = ? WHERE name = ? AND messages = ?",
+        (node, row["position"] + 1, state.places[row["session"], 0], row["session"], row["position"]),
+    )
+
+
+def _version(connection: sqlite3.Connection, state: State, row: Row) -> None:
+    node = state.places[row["session"], row["position"]]
+    stored = _checked(row, state)
+    blob = _blob(connection, state, row, stored)
+    connection.execute(
+        "INSERT OR IGNORE INTO versions SELECT ?1, ?2, ?3 WHERE NOT EXISTS "
+        "(SELECT 1 FROM nodes WHERE id = ?1 AND blob = ?2)",
+        (node, blob, row["time"]),
+    )
+    _describe(connection, state, node, blob, row, stored)
+
+
+def _shared(connection: sqlite3.Connection, state: State, row: Row) -> None:
+    """A message that an earlier session brought."""
+    found = connection.execute(
+        "SELECT id FROM nodes WHERE parent = ? AND key = ?",
+        (_parent(connection, state, row), bytes.fromhex(row["key"])),
+    ).fetchone()
+    _lead(connection, state, row, found[0])
+
+
+def _checkpoint(connection: sqlite3.Connection, state: State, row: Row) -> None:
+    stored = _checked(row, state)
+    covered = bytes.fromhex(row["covered"])
+    names = Blobs().put(connection, {bytes.fromhex(digest(covered)): covered})
+    node = state.places.get(tuple(row["place"]), 0) if row["place"] else 0
+    ids = (_blob(connection, state, row, stored), bytes.fromhex(row["text_hash"]), *names.values(), node)
+    told = tuple(row[name] for name in ("ref", "scope", "skeleton", "generation", "parent", "time"))
+    connection.execute(
+        """INSERT OR IGNORE INTO checkpoints(ref, scope, skeleton, generation, parent, time, blob, text_hash, covered,
+            node) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        told + ids,
+    )
+    state.counts["checkpoint"] += 1
+
+
+def _plan(connection: sqlite3.Connection, _: State, row: Row) -> None:
+    told = tuple(row[name] for name in ("scope", "skeleton", "checkpoint", "ready", "data", "time"))
+    there = connection.execute(
+        """SELECT 1 FROM plans WHERE scope = ? AND skeleton = ? AND checkpoint = ? AND ready = ? AND data = ?
+            AND time = ?""",
+        told,
+    ).fetchone()
+    if there is None:
+        cursor = connection.execute(
+            "INSERT INTO plans(scope, skeleton, checkpoint, ready, data, time) VALUES (?, ?, ?, ?, ?, ?)", told
+        )
+        if row["active"] is not None:
+            connection.execute(
+                "INSERT INTO active(scope, skeleton, ready, plan, time) VALUES (?, ?, ?, ?, ?)",
+                (row["scope"], row["skeleton"], row["ready"], cursor.lastrowid, row["active"]),
+            )
+
+
+def _undone(connection: sqlite3.Connection, _: State, row: Row) -> None:
+    told = row["checkpoint"], row["undone"], row["time"]
+    connection.execute(
+        """INSERT INTO undone(checkpoint, undone, time) SELECT ?1, ?2, ?3 WHERE NOT EXISTS
+            (SELECT 1 FROM undone WHERE checkpoint = ?1 AND undone = ?2 AND time = ?3)""",
+        told,
+    )
+
+
+_KINDS: dict[str, Callable[[sqlite3.Connection, State, Row], None]] = {
+    "session": _session,
+    "message": _message,
+    "version": _version,
+    "shared": _shared,
+    "checkpoint": _checkpoint,
+    "plan": _plan,
+    "undone": _undone,
+}

@@ -1,0 +1,103 @@
+"""`foldline eval`: which strategy and budget keeps what, on the user's own sessions. What is measured is in evals/."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from foldline.cli.files import put, target
+from foldline.cli.options import print_json
+from foldline.cli.screen import console, safe, say
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+WIDE = 120
+"""Columns of a terminal from which intervals are shown beside the means."""
+_FILE = click.Path(path_type=Path, exists=True)
+
+
+@click.command("eval")
+@click.argument("paths", metavar="PATH…", nargs=-1, required=True, type=_FILE)
+@click.option("--budget", "budgets", multiple=True, metavar="SIZE",
+              help="10%, 4000, 4k, or real: as large as the agent's own summaries. May be repeated. "
+              "[default: 2%, 5%, 10%, 25%, real]")  # fmt: skip
+@click.option("--strategy", "names", multiple=True, metavar="NAME", help="Only this one; may be repeated.")
+@click.option("--cuts", type=click.IntRange(min=0), default=2, show_default=True, metavar="N",
+              help="Cuts in each session, besides its real compactions.")  # fmt: skip
+@click.option("--shortest", type=click.IntRange(min=1), default=20_000, show_default=True, metavar="N",
+              help="Tokens that must stand before a cut.")  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Where to cut, and all other chance.")
+@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Processes. [default: one for each core]")
+@click.option("--quick", is_flag=True, help="Leave out the chains of folds and the cost of whole sessions.")
+@click.option("--cache", type=click.Path(path_type=Path, file_okay=False), help="Where measured rows are kept.")
+@click.option("--no-cache", is_flag=True, help="Measure everything anew.")
+@click.option("--report", metavar="FILE", help="Write a page with plots to this file.")
+@click.option("--force", is_flag=True, help="Replace that file if it exists.")
+@click.option("--json", "as_json", is_flag=True, help="Answer in JSON, with every row.")
+def command(paths: tuple[Path, ...], budgets: tuple[str, ...], names: tuple[str, ...], **given: Any) -> None:
+    """Measure what each way of folding keeps.
+
+    PATH is a transcript, or a folder of them. Each session is cut where it could have been folded; what a strategy
+    keeps of the history before is held against what the agent then did. No model is asked and nothing is sent. Rows
+    that were measured before are not measured again, so a run that was broken off goes on where it was.
+    """
+    from foldline.evals import report
+    from foldline.evals.cache import home
+    from foldline.evals.run import DEFAULT_BUDGETS, Settings, check, run
+
+    where = target("-", given["report"], in_place=False, force=given["force"]) if given["report"] else None
+    settings = Settings(
+        budgets or DEFAULT_BUDGETS,
+        names,
+        given["cuts"],
+        given["seed"],
+        given["shortest"],
+        chains=not given["quick"],
+        replays=not given["quick"],
+        jobs=given["jobs"] or 0,
+        cache=None if given["no_cache"] else given["cache"] or home(),
+    )
+    check(settings)
+    with _bar(quiet=given["as_json"]) as progress:
+        found = run(paths, settings, progress)
+    cells = report.summary(found)
+    if where is not None:
+        from foldline.evals.page import page
+
+        put(page(found, cells).encode(), where)
+    if given["as_json"]:
+        print_json(report.to_json(found, cells))
+        return
+    wide = not sys.stdout.isatty() or shutil.get_terminal_size().columns >= WIDE
+    for line in report.tables(found, cells, wide=wide):
+        click.echo(safe(line))
+    _tell(found.left_out, given["report"])
+
+
+def _tell(left_out: tuple[tuple[str, str], ...], name: str | None) -> None:
+    if left_out:
+        first = "; ".join(f"{safe(session)}: {safe(why)}" for session, why in left_out[:3])
+        say(f"note: {len(left_out)} files were not measured ({first}{'; …' if len(left_out) > 3 else ''})")
+    if name:
+        say(f"the report is in {safe(name)}")
+
+
+@contextmanager
+def _bar(*, quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
+    """A progress bar on stderr, where someone can see it."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda *_: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console(sys.stderr), transient=True) as bar:
+        task = bar.add_task("reading", total=None)
+        yield lambda done, total, what: bar.update(task, completed=done, total=total, description=f"{what} sessions")

@@ -1,0 +1,55 @@
+"""XF, the explained future: how much of what the agent then wrote a view foretells, beyond what any agent writes.
+
+    XF = [K(F | G) − K(F | G, X)] / [K(F | G) − K(F | G, P)]
+
+K is the size of F packed with zstd, the given text being its dictionary. G is agents' text from other sessions: what is
+in it (the phrases of the trade) earns nothing. 1 is as good as the whole prefix; a view can be better than that, since
+a packer finds near things more cheaply than far ones; 0 is no better than nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import zstandard
+
+LEVEL = 15
+WINDOW_LOG = 24
+"""Sixteen megabytes: the whole of any prefix is within reach."""
+GENERIC = 400_000
+"""Bytes of agents' text that count as known to everyone."""
+FROM_EACH = 80_000
+"""Bytes of it from one session at most, so that no single project is taken for what everyone knows."""
+LEAST_GAIN = 64
+"""Bytes that the whole prefix must save: below, the future had nothing to do with it, and a share would be noise."""
+
+
+def packed(text: bytes, given: bytes) -> int:
+    """K(text | given), in bytes."""
+    known = zstandard.ZstdCompressionDict(given, dict_type=zstandard.DICT_TYPE_RAWCONTENT) if len(given) > 8 else None
+    how = zstandard.ZstdCompressionParameters.from_level(LEVEL, window_log=WINDOW_LOG, write_checksum=False)
+    return len(zstandard.ZstdCompressor(compression_params=how, dict_data=known).compress(text))
+
+
+class Explainer:
+    """One future, its prefix and the generic text, with what does not depend on a view worked out once."""
+
+    def __init__(self, future: str, prefix: str, generic: bytes) -> None:
+        self._future, self._generic = _bytes(future), generic
+        self._without = packed(self._future, generic)
+        self._gain = self._without - packed(self._future, generic + _bytes(prefix))
+
+    def share(self, view: str) -> float | None:
+        """XF of a view; None where even the whole prefix explains nothing."""
+        if self._gain < LEAST_GAIN:
+            return None
+        return (self._without - packed(self._future, self._generic + _bytes(view))) / self._gain
+
+
+def generic(texts: Sequence[str]) -> bytes:
+    """The generic text, from what agents wrote in sessions that are not scored."""
+    return b"\n".join(_bytes(text)[:FROM_EACH] for text in texts)[:GENERIC]
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")

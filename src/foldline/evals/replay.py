@@ -1,0 +1,91 @@
+"""M6: what a whole session costs under prompt caching when a strategy keeps it in half of its size.
+
+    replay(session, strategy) ──> cost against no management
+
+Every turn of the agent is a request. What it shares with the request before, from the start, is read from the cache;
+the rest is written to it. The window is half of the session, so that every session has to be managed. Strategies fold
+when the window is full, down to a quarter of it; our compactor decides for itself, as it does when it serves an agent.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+from foldline.compactor import Compactor
+from foldline.core.budget import Budget
+from foldline.core.meter import Meter
+from foldline.errors import CannotFit
+from foldline.evals import said
+from foldline.evals.splits import Session, meter, prepared
+from foldline.evals.strategies import Strategy
+from foldline.model import Conversation, Message, Origin
+from foldline.tokens import best_counter
+
+READ, WRITE = 0.1, 1.25
+"""Prices of a cached and of a newly cached token, against one that is only read."""
+WINDOW = 0.5
+"""Share of the session that the window holds."""
+TARGET = 0.25
+"""Share of the window that a fold leaves."""
+
+Manage = Callable[[Sequence[Message]], Sequence[Message]]
+
+
+def replay(session: Session, strategy: Strategy, seed: int = 0) -> float:
+    """The input cost of the session with the strategy, against that without."""
+    original = [message for message in session.whole.messages if message.origin is not Origin.SUMMARY]
+    whole = prepared(session.whole, original)
+    window = round(sum(map(meter().message, whole.messages)) * WINDOW)
+    manage = _fitting(whole, window) if strategy.name == "foldline" else _folding(whole, strategy, window, seed)
+    return cost(whole.messages, manage) / cost(whole.messages, tuple)
+
+
+def cost(messages: Sequence[Message], manage: Manage) -> float:
+    """What the requests of all turns cost, in tokens at the plain price."""
+    total, before = 0.0, list[Message]()
+    for at in said.steps(messages):
+        view = list(manage(messages[:at]))
+        shared = _shared(before, view)
+        total += READ * _tokens(view[:shared]) + WRITE * _tokens(view[shared:])
+        before = view
+    return total
+
+
+def _shared(one: Sequence[Message], other: Sequence[Message]) -> int:
+    """How many messages two requests begin with in common."""
+    most = min(len(one), len(other))
+    return next((at for at in range(most) if one[at] is not other[at] and one[at] != other[at]), most)
+
+
+def _tokens(messages: Sequence[Message]) -> int:
+    return sum(map(meter().message, messages))
+
+
+def _folding(whole: Conversation, strategy: Strategy, window: int, seed: int) -> Manage:
+    """Folds when the window is full."""
+    fold, draw = strategy.start(), random.Random(seed)  # noqa: S311 - chance for the floor, not a secret
+    view, seen = list[Message](), 0
+
+    def manage(messages: Sequence[Message]) -> Sequence[Message]:
+        nonlocal view, seen
+        view, seen = [*view, *messages[seen:]], len(messages)
+        if _tokens(view) > window:
+            view = list(fold(whole.with_messages(view), round(window * TARGET), draw).messages)
+        return view
+
+    return manage
+
+
+def _fitting(whole: Conversation, window: int) -> Manage:
+    """Our compactor, asked before every request as an agent would ask it."""
+    compactor = Compactor(Budget(window=window, reserve=0), meter=Meter(best_counter()), secret=b"foldline eval")
+
+    def manage(messages: Sequence[Message]) -> Sequence[Message]:
+        given = whole.with_messages(messages)
+        try:
+            return compactor.fit(given).view.messages
+        except CannotFit:
+            return messages
+
+    return manage

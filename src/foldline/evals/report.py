@@ -1,0 +1,159 @@
+"""A run in figures: for every budget and strategy the means with their intervals; as a table, and as JSON.
+
+    summary(run) ──> Cell, Cell, …        tables(cells) for a terminal        to_json(run, cells) for programs
+
+The page with plots is made in page.py; nothing is measured here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from foldline.evals.bench import OWN, REAL
+from foldline.evals.metrics import SCORES
+from foldline.evals.run import Run
+from foldline.evals.stats import Figure, figure
+
+KINDS = ("ours", "real", "plugin", "baseline", "floor", "attack")
+"""The order of rows."""
+SHOWN = ("xf", "gfrr", "frr", "far", "vas", "uir", "kept", "faithful", "valid")
+"""The columns of a table; JSON has them all."""
+TITLES: Mapping[str, str] = {
+    "share": "% kept",
+    "xf": "XF",
+    "frr": "FRR",
+    "gfrr": "gFRR",
+    "far": "far",
+    "vas": "VAS",
+    "uir": "UIR",
+    "kept": "planted",
+    "kept_early": "early",
+    "kept_middle": "middle",
+    "kept_late": "late",
+    "faithful": "faithful",
+    "valid": "valid",
+    "replay": "cost",
+}
+MEANINGS: Mapping[str, str] = {
+    "share": "tokens kept, of the history's",
+    "xf": "explained future: how much of what the agent then wrote the view makes foreseeable; 1 is the whole history",
+    "gfrr": "identifiers the agent then needed that stand in the view with words they stood beside",
+    "frr": "the same without the words",
+    "far": "the same for those not seen for a quarter of the history",
+    "vas": "lines the agent then wrote again that stand in the view word for word",
+    "uir": "the user's sentences that stand in the view word for word",
+    "kept": "of 15 planted side constraints, those that stand in the view",
+    "faithful": "identifiers of the view that stand in the history",
+    "valid": "views that the provider would accept; one it would refuse scores 0",
+    "replay": "input cost of the whole session under prompt caching, against no management",
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One strategy at one budget."""
+
+    budget: str
+    strategy: str
+    kind: str
+    cuts: int
+    share: Figure
+    figures: Mapping[str, Figure]
+
+
+def summary(run: Run) -> list[Cell]:
+    """The cells in the order of tables."""
+    groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for row in run.rows:
+        groups.setdefault((row["budget"], row["strategy"], row["kind"]), []).append(row)
+    cells = [_cell(*key, rows, run.settings.seed) for key, rows in groups.items()]
+    return sorted(cells, key=lambda cell: (_rank(cell.budget, run), KINDS.index(cell.kind), cell.strategy))
+
+
+def _cell(budget: str, strategy: str, kind: str, rows: Sequence[Mapping[str, Any]], seed: int) -> Cell:
+    found = {name: figure(rows, name, seed) for name in ("share", *SCORES, "valid")}
+    known = {name: value for name, value in found.items() if value is not None}
+    return Cell(budget, strategy, kind, len(rows), known.pop("share"), known)
+
+
+def _rank(budget: str, run: Run) -> tuple[int, str]:
+    order = [*run.settings.budgets, OWN]
+    return (order.index(budget) if budget in order else len(order), budget)
+
+
+def replays(run: Run) -> list[tuple[str, str, Figure]]:
+    """Strategy, kind and cost, the cheapest first."""
+    names = {row["strategy"]: row["kind"] for row in run.replays}
+    found = [(name, kind, figure([row for row in run.replays if row["strategy"] == name], "replay"))
+             for name, kind in names.items()]  # fmt: skip
+    return sorted([(n, k, cost) for n, k, cost in found if cost], key=lambda item: item[2].mean)
+
+
+def title(budget: str) -> str:
+    """A budget, for people."""
+    if budget == REAL:
+        return "at the size of the agent's own summaries"
+    if budget == OWN:
+        return "at the size the strategy comes to"
+    return f"after {budget} of 10 % each" if "folds" in budget else f"at {budget}"
+
+
+def tables(run: Run, cells: Sequence[Cell], *, wide: bool = True) -> Iterator[str]:
+    """The lines of one table for each budget, and one for the cost. `wide`: with half the width of each interval."""
+    for budget in dict.fromkeys(cell.budget for cell in cells):
+        here = [cell for cell in cells if cell.budget == budget]
+        yield f"{title(budget)} ({here[0].share.sessions} sessions, {here[0].cuts} cuts)"
+        yield _columns("", [TITLES[name] for name in ("share", *SHOWN)], wide)
+        for cell in here:
+            figures = [short(cell.figures.get(name), wide=wide) for name in SHOWN]
+            yield _columns(cell.strategy, [percent(cell.share), *figures], wide)
+        yield ""
+    if run.replays:
+        yield "cost of the whole session under prompt caching, against no management"
+        yield from (_columns(name, [short(cost, wide=wide)], wide) for name, _, cost in replays(run))
+
+
+def _columns(name: str, texts: Sequence[str], wide: bool) -> str:
+    width = 9 if wide else 6
+    return f"{name:<27.27}" + "".join(f"{text:>{width}.{width - 1}}" for text in texts)
+
+
+def short(value: Figure | None, *, wide: bool = True) -> str:
+    """A mean and half of its interval's width: .52±.03; or the mean alone."""
+    if value is None:
+        return "–"
+    spread = f"±{_bare((value.high - value.low) / 2)}" if wide else ""
+    return f"{_bare(value.mean)}{spread}"
+
+
+def percent(value: Figure) -> str:
+    return f"{100 * value.mean:.1f}"
+
+
+def _bare(number: float) -> str:
+    text = f"{number:.2f}"
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def to_json(run: Run, cells: Sequence[Cell]) -> dict[str, Any]:
+    """Everything: the figures, and every row they were made of."""
+    return {
+        "sessions": run.sessions,
+        "cuts": run.splits,
+        "settings": {**asdict(run.settings), "cache": str(run.settings.cache or "")},
+        "held_out": list(run.held_out),
+        "left_out": [{"session": name, "why": why} for name, why in run.left_out],
+        "figures": [
+            {
+                **{name: getattr(cell, name) for name in ("budget", "strategy", "kind", "cuts")},
+                "share": cell.share._asdict(),
+                **{name: value._asdict() for name, value in cell.figures.items()},
+            }
+            for cell in cells
+        ],
+        "cost": [{"strategy": name, "kind": kind, **cost._asdict()} for name, kind, cost in replays(run)],
+        "rows": list(run.rows),
+        "replays": list(run.replays),
+    }

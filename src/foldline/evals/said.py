@@ -1,0 +1,103 @@
+"""What a message says as plain text, for measuring: the same words for a prefix, a view and a future.
+
+    plain(messages)      everything said, tool results included
+    agents(messages)     only what the agent itself wrote: its text, and the arguments of its calls
+    told(messages)       only what was told to it: tools and user
+    users(messages)      the user's own words
+
+Thinking is in none of them: providers drop it from earlier turns. Nothing is measured here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from foldline.model import Message, Origin, Text, ToolCall
+
+SHORTEST_LINE = 20
+"""Characters below which a line is too common to prove anything: braces, `return None`, `else:`."""
+FEWEST_WORDS = 4
+"""Words below which a sentence instructs nobody: "yes", "go on"."""
+
+_INJECTED = re.compile(r"<([a-z_-]+(?:-[a-z]+)*)(?:\s[^<>]*)?>.*?</\1>", re.S)
+"""An element a client put into a user message (reminders, command output): markup around whole blocks of text."""
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_WORD = re.compile(r"\w+")
+
+
+def plain(messages: Iterable[Message]) -> str:
+    """Everything the messages say, one part below the other."""
+    return "\n".join(text for message in messages for text in _pieces(message))
+
+
+def _pieces(message: Message) -> Iterator[str]:
+    for part in message.parts:
+        if type(part) is Text:
+            yield part.text
+        elif type(part) is ToolCall:
+            yield call_text(part)
+    yield from (result.text for result in message.results)
+
+
+def call_text(call: ToolCall) -> str:
+    """A call as a reader would note it: the tool, then each argument with its line ends as they are."""
+    found = call.parsed()
+    if not found:
+        return f"{call.name}\n{call.arguments}"
+    return "\n".join((call.name, *(f"{key}: {_value(value)}" for key, value in found.items())))
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping):
+        return "\n".join(f"{key}: {_value(inner)}" for key, inner in value.items())
+    if isinstance(value, list):
+        return "\n".join(map(_value, value))
+    return json.dumps(value)
+
+
+def agents(messages: Iterable[Message]) -> str:
+    """What the agent itself wrote."""
+    return "\n".join(text for message in messages if message.role == "assistant" for text in _pieces(message))
+
+
+def told(message: Message) -> str:
+    """What a message that is not the agent's tells it; "" for the agent's own."""
+    return "" if message.role == "assistant" else "\n".join(_pieces(message))
+
+
+def users(messages: Iterable[Message]) -> list[str]:
+    """The user's own words, message by message, without what a client put beside them."""
+    own = (message for message in messages if message.role == "user" and message.origin is Origin.USER)
+    texts = (_INJECTED.sub("\n", "\n".join(p.text for p in message.parts if type(p) is Text)) for message in own)
+    return [text for text in map(str.strip, texts) if text]
+
+
+def sentences(texts: Iterable[str]) -> list[str]:
+    """The sentences of four words or more, each once, in order."""
+    found = (piece.strip() for text in texts for piece in _SENTENCE.split(text))
+    return list(dict.fromkeys(piece for piece in found if len(_WORD.findall(piece)) >= FEWEST_WORDS))
+
+
+def lines(text: str) -> list[str]:
+    """The lines long enough to prove something, each once, without the space around them."""
+    stripped = (line.strip() for line in text.split("\n"))
+    return list(dict.fromkeys(line for line in stripped if len(line) >= SHORTEST_LINE))
+
+
+def squeezed(text: str) -> str:
+    """The text with every run of white space as one blank: quoting may break lines anew."""
+    return " ".join(text.split())
+
+
+def steps(messages: Sequence[Message]) -> list[int]:
+    """Where the agent's turns begin: runs of its messages, of which some dialects write several for one turn."""
+    return [
+        index
+        for index, message in enumerate(messages)
+        if message.role == "assistant" and (index == 0 or messages[index - 1].role != "assistant")
+    ]

@@ -1,0 +1,96 @@
+"""Killed at every point, or without power: what was acknowledged is there, and no repair is needed (row 1)."""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from . import crashing
+from .crashing import POINTS, Bomb, killed, troubles, work
+
+KILLS = int(os.environ.get("FOLDLINE_KILLS", "1000"))
+"""A night's run takes ten times as many."""
+SHARDS = 10
+"""Parts that can run beside one another."""
+IN_A_ROW = 20
+"""Kills that one file suffers, one after the other."""
+HERE = Path(__file__).parent
+
+
+@pytest.fixture
+def folder():
+    """In memory where that is possible: a killed process leaves its writes to the system, and no disk is needed."""
+    place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=place) as name:
+        yield Path(name)
+
+
+@pytest.fixture(scope="module")
+def counts(tmp_path_factory):
+    """How often each kind of point is passed in one run."""
+    path, bomb = tmp_path_factory.mktemp("counted") / "archive.db", Bomb()
+    work(path, 0, bomb, lambda _: None)
+    return bomb.seen
+
+
+def test_every_effect_is_passed_through(counts):
+    needed = {f"{when} {effect}" for effect in ("keep", "recall", "save") for when in ("before", "inside", "after")}
+    assert needed <= counts.keys() <= set(POINTS)
+
+
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_row_01_whenever_it_is_killed_what_was_acknowledged_is_there(shard, counts, folder):
+    """Nine tenths die at a chosen point of an effect, every kind in turn; the others at a random moment."""
+    dice, points = random.Random(shard), sorted(counts)
+    path, acknowledged, died = folder, [], 0
+    for number in range(KILLS // SHARDS):
+        if number % IN_A_ROW == 0:
+            path, acknowledged = folder / str(number) / "archive.db", []
+        point = points[(number * SHARDS + shard) % len(points)]
+        chosen = {"point": point, "count": dice.randint(1, counts[point])}
+        said, code = killed(path, number, **(chosen if number % 10 else {"patience": dice.uniform(0, 0.05)}))
+        died += code == -9
+        acknowledged += said
+        assert troubles(path, acknowledged) == [], f"{number}: {chosen}"
+    assert died > KILLS // SHARDS * 0.9, "a test in which nothing dies shows nothing"
+    assert acknowledged
+
+
+@pytest.fixture(scope="module")
+def disk(tmp_path_factory):
+    """The library that plays a disk which forgets what was not synced."""
+    compiler = shutil.which("cc")
+    if compiler is None or not sys.platform.startswith("linux"):
+        pytest.skip("needs a C compiler and a loader that knows LD_PRELOAD")
+    library = tmp_path_factory.mktemp("disk") / "unsynced.so"
+    command = [compiler, "-O1", "-shared", "-fPIC", "-o", library, HERE / "unsynced.c", "-ldl"]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    return library
+
+
+def without_power(disk, folder, count, synchronous):
+    done = subprocess.run(
+        [sys.executable, crashing.__file__, folder, str(count), synchronous],
+        env={**os.environ, "LD_PRELOAD": str(disk)},
+        capture_output=True,
+        text=True,
+        timeout=60 + count,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_row_01_when_the_power_is_cut_what_was_acknowledged_is_there(disk, folder):
+    found = without_power(disk, folder, KILLS // 10, "FULL")
+    assert found["lost"] == 0, found["shown"]
+    assert found["acknowledged"] > found["cuts"]
+
+
+def test_row_01_the_test_above_fails_where_nothing_is_synced(disk, folder):
+    assert without_power(disk, folder, 10, "OFF")["lost"] > 5

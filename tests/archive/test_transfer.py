@@ -1,0 +1,202 @@
+"""An archive written out and read back: every byte, once; masked where asked; damaged lines named."""
+
+import base64
+import io
+import json
+import random
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foldline import Archive, Budget, Compactor, sources
+from foldline.conformance import DIALECTS, talk
+from foldline.errors import ArchiveError, MalformedInput
+from foldline.model import Conversation
+from foldline.testing import Session
+
+from .test_histories import odd_messages
+
+SECRET = "AKIAIOSFODNN7EXAMPLQ"
+
+
+def written(archive, sessions=None, **how):
+    file = io.BytesIO()
+    done = archive.export(file, sessions, **{"mask": False, **how})
+    return file.getvalue(), done
+
+
+def read_back(data, path):
+    archive = Archive(path)
+    return archive, archive.import_(io.BytesIO(data))
+
+
+def told(data):
+    """All lines but the header, which says when."""
+    return data.splitlines()[1:]
+
+
+def full(path):
+    """An archive with all that there can be in one."""
+    archive = Archive(path)
+    for dialect in DIALECTS:
+        archive.append(talk(dialect).conversation(), project="/ours", title=f"about {dialect}", time=5.5)
+    request = talk().request()
+    request["messages"][0] = {"role": "user", "content": [{"type": "text", "text": "question 0"}]}
+    archive.append(sources.read(request))
+    archive.append(talk(turns=2).user("a branch").conversation())
+    compactor = Compactor(Budget(window=4_000, reserve=500), archive=archive)
+    session = Session()
+    for number in range(12):
+        session.user(f"question {number} with {SECRET}").tools(("Bash", "{}", f"line {number}\n" * 150))
+        ref = compactor.fit(session.request()).receipt.checkpoint
+    archive.undo(ref)
+    archive.forget(talk("gemini").conversation().messages[0].identity)
+    return archive
+
+
+def test_what_is_written_and_read_back_is_the_same_archive(tmp_path):
+    first = full(tmp_path / "a.db")
+    data, done = written(first)
+    second, got = read_back(data, tmp_path / "b.db")
+    assert (got.sessions, got.messages, got.checkpoints) == (done.sessions, done.messages, done.checkpoints)
+    assert got.damaged == ()
+    assert told(written(second)[0]) == told(data)
+    assert list(second.verify()) == []
+    assert second.sessions() == first.sessions()
+    assert second.undone() == first.undone()
+    for session in first.sessions():
+        assert list(second.messages(session.name)) == list(first.messages(session.name))
+    assert [hit.ref for hit in second.search("question")] == [hit.ref for hit in first.search("question")]
+    assert second.import_(io.BytesIO(data)).new == 0
+    assert told(written(second)[0]) == told(data), "a second time changes nothing"
+
+
+def test_a_session_goes_on_where_the_export_ended(tmp_path):
+    first = Archive(tmp_path / "a.db")
+    compactor = Compactor(Budget(window=4_000, reserve=500), archive=first)
+    session = Session()
+    for number in range(8):
+        session.user(f"question {number}").tools(("Bash", "{}", f"line {number}\n" * 150))
+        shown = compactor.fit(session.request())
+    second, _ = read_back(written(first)[0], tmp_path / "b.db")
+    again = Compactor(Budget(window=4_000, reserve=500), archive=second).fit(session.request())
+    assert again.messages == shown.messages
+    assert again.receipt.checkpoint == shown.receipt.checkpoint
+    assert second.expand(again.receipt.checkpoint) == first.expand(again.receipt.checkpoint)
+    assert len(second.sessions()) == 1
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.lists(odd_messages, min_size=1, max_size=4), min_size=1, max_size=3),
+    st.sampled_from(["claude-code", "anthropic"]),
+)
+def test_whatever_bytes_messages_have_they_come_through(conversations, dialect):
+    with tempfile.TemporaryDirectory() as folder:
+        first = Archive(Path(folder) / "a.db")
+        names = [first.append(Conversation(dialect, tuple(messages))) for messages in conversations]
+        data, _ = written(first)
+        second, got = read_back(data, Path(folder) / "b.db")
+        assert got.damaged == ()
+        for name in names:
+            assert list(second.messages(name)) == list(first.messages(name))
+        assert told(written(second)[0]) == told(data)
+
+
+def test_masked_no_secret_is_in_it_and_the_header_says_so(tmp_path):
+    archive = full(tmp_path / "a.db")
+    raw = b"\xff\xfe key " + SECRET.encode()
+    message = talk().conversation().messages[0]
+    archive.append(Conversation("claude-code", (replace(message, raw=raw),)), title=f"about {SECRET}")
+    data, done = written(archive, mask=True)
+    assert SECRET.encode() in written(archive)[0]
+    assert done.masked > 0
+    assert json.loads(data.splitlines()[0])["masked"] is True
+    assert SECRET.encode() not in data
+    lines = [json.loads(line) for line in data.splitlines()]
+    assert all(SECRET.encode() not in base64.b64decode(line["raw64"]) for line in lines if "raw64" in line)
+    second, got = read_back(data, tmp_path / "b.db")
+    assert got.masked
+    assert got.damaged == ()
+    assert list(second.verify()) == []
+    assert [session.messages for session in second.sessions()] == [session.messages for session in archive.sessions()]
+    assert not any(
+        SECRET in str(stored.raw) for session in second.sessions() for stored in second.messages(session.name)
+    )
+
+
+def test_masked_copies_never_replace_what_is_whole(tmp_path):
+    archive = full(tmp_path / "a.db")
+    before = written(archive)[0]
+    archive.import_(io.BytesIO(written(archive, mask=True)[0]))
+    assert told(written(archive)[0]) == told(before)
+    assert list(archive.verify()) == []
+
+
+def test_chosen_sessions_are_written_with_what_was_made_of_them(tmp_path):
+    archive = full(tmp_path / "a.db")
+    newest = archive.sessions()[0]
+    data, done = written(archive, [newest.name])
+    assert (done.sessions, done.messages) == (1, newest.messages)
+    second, _ = read_back(data, tmp_path / "b.db")
+    assert [session.name for session in second.sessions()] == [newest.name]
+    assert list(second.verify()) == []
+    with pytest.raises(ArchiveError, match="no session nobody"):
+        written(archive, ["nobody"])
+
+
+def damage(line, dice):
+    kind = dice.randrange(4)
+    if kind == 0:
+        return line[: len(line) // 2]
+    if kind == 1:
+        return dice.randbytes(30).replace(b"\n", b" ")
+    if kind == 2:
+        return b'{"kind":"message"}'
+    return line.replace(b"question", b"quastion").replace(b"line 1", b"line 2")
+
+
+def test_a_damaged_line_is_named_by_its_number_and_the_others_are_taken(tmp_path):
+    archive = full(tmp_path / "a.db")
+    lines = written(archive)[0].splitlines(keepends=True)
+    for seed in range(30):
+        dice = random.Random(seed)
+        at = dice.randrange(1, len(lines) - 1)
+        bad = damage(lines[at].rstrip(b"\n"), dice) + b"\n"
+        if bad == lines[at]:
+            continue
+        data = b"".join((*lines[:at], bad, *lines[at + 1 :]))
+        second, got = read_back(data, tmp_path / f"{seed}.db")
+        kinds = json.loads(lines[at])["kind"]
+        assert at + 1 in [notice.line for notice in got.damaged], (seed, kinds)
+        assert kinds in ("session", "shared", "message") or len(got.damaged) == 1, (seed, kinds, got.damaged)
+        if kinds == "message":
+            assert got.messages >= len([line for line in lines if b'"kind":"message"' in line]) - 1
+            left_out = json.loads(lines[at])["id"]
+            whole = [json.loads(line) for line in lines if b'"kind":"message"' in line]
+            for line in whole:
+                if "gone" not in line and line["id"] != left_out:
+                    assert second.original(line["id"]) is not None, (seed, line)
+        second.close()
+
+
+def test_a_file_that_was_cut_off_is_said_to_be(tmp_path):
+    data, _ = written(full(tmp_path / "a.db"))
+    _, got = read_back(data[: len(data) // 2], tmp_path / "b.db")
+    assert "cut-off" in [notice.code for notice in got.damaged]
+    assert got.messages > 3
+
+
+@pytest.mark.parametrize("data", [b"", b"{}\n", b"hello\n", b'{"kind":"header","format":"other"}\n', b"[1]\n"])
+def test_what_is_no_export_is_refused(data, tmp_path):
+    with pytest.raises(MalformedInput, match="no export of an archive"):
+        read_back(data, tmp_path / "b.db")
+
+
+def test_an_export_of_a_newer_version_is_refused(tmp_path):
+    with pytest.raises(MalformedInput, match="version 99; upgrade"):
+        read_back(b'{"kind":"header","format":"foldline-archive","version":99}\n', tmp_path / "b.db")

@@ -1,0 +1,60 @@
+"""XF: bounds that hold by definition, and what generic text is for."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from foldline.evals.explained import GENERIC, Explainer, generic, packed
+
+
+def prose(seed: int, words: int = 600) -> str:
+    draw = random.Random(seed)
+    return " ".join("".join(draw.choices("abcdefghijklmnop", k=draw.randint(3, 9))) for _ in range(words))
+
+
+KNOWN, NEEDED, OTHER = prose(1), prose(2), prose(3)
+
+
+def test_the_whole_prefix_explains_all_of_it_and_nothing_explains_nothing():
+    explainer = Explainer(NEEDED, f"{OTHER}\n{NEEDED}", KNOWN.encode())
+    assert explainer.share(f"{OTHER}\n{NEEDED}") == 1.0
+    assert explainer.share("") == pytest.approx(0.0, abs=0.02)
+
+
+def test_the_half_that_was_needed_explains_all_and_the_other_half_nothing():
+    explainer = Explainer(NEEDED, f"{OTHER}\n{NEEDED}", KNOWN.encode())
+    assert explainer.share(NEEDED) == pytest.approx(1.0, abs=0.02)
+    assert explainer.share(OTHER) == pytest.approx(0.0, abs=0.02)
+
+
+def test_half_of_what_was_needed_explains_about_half():
+    explainer = Explainer(NEEDED, NEEDED, KNOWN.encode())
+    assert explainer.share(NEEDED[: len(NEEDED) // 2]) == pytest.approx(0.5, abs=0.05)
+
+
+def test_what_every_agent_says_earns_nothing():
+    explainer = Explainer(f"{KNOWN}\n{NEEDED}", f"{KNOWN}\n{NEEDED}", KNOWN.encode())
+    assert explainer.share(KNOWN) == pytest.approx(0.0, abs=0.05)
+
+
+def test_a_future_that_the_prefix_does_not_explain_has_no_share():
+    assert Explainer(NEEDED, OTHER, b"").share(OTHER) is None
+
+
+def test_the_size_is_that_of_zstd_with_a_raw_dictionary():
+    import zstandard
+
+    text, given = NEEDED.encode(), OTHER.encode()
+    dictionary = zstandard.ZstdCompressionDict(given, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+    parameters = zstandard.ZstdCompressionParameters.from_level(15, window_log=24)
+    assert packed(text, given) == len(
+        zstandard.ZstdCompressor(compression_params=parameters, dict_data=dictionary).compress(text)
+    )
+
+
+def test_generic_text_is_taken_from_many_and_has_its_limit():
+    found = generic(["a" * 200_000] * 8)
+    assert len(found) == GENERIC
+    assert found.count(b"\n") == 4

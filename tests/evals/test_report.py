@@ -1,0 +1,123 @@
+"""What people and programs are shown of a run."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from foldline.evals.markup import Markup, join, tag
+from foldline.evals.page import page
+from foldline.evals.report import replays, short, summary, tables, title, to_json
+from foldline.evals.run import Run, Settings
+from foldline.evals.stats import Figure
+
+EVIL = '<script src="https://evil.example/x.js">alert(1)</script>'
+
+
+def row(session: str, strategy: str, kind: str, budget: str, xf: float) -> dict:
+    scores = dict.fromkeys(("frr", "gfrr", "far", "vas", "uir", "kept", "faithful", "valid"), xf)
+    about = {"session": session, "at": 3, "strategy": strategy, "kind": kind, "budget": budget, "asked": 100}
+    return {**about, "share": 0.1, "tokens": 100.0, "prefix": 1000, "xf": xf, **scores}
+
+
+@pytest.fixture
+def measured() -> Run:
+    rows = [
+        row(session, strategy, kind, budget, xf)
+        for budget in ("10%", "25%", "1 folds", "3 folds")
+        for strategy, kind, xf in (("foldline", "ours", 0.6), (EVIL, "plugin", 0.3), ("random messages", "floor", 0.2))
+        for session in ("a", EVIL)
+    ]
+    costs = [{"session": "a", "strategy": name, "kind": kind, "replay": cost}
+             for name, kind, cost in (("sliding window", "baseline", 0.7), ("foldline", "ours", 0.5))]  # fmt: skip
+    return Run(tuple(rows), tuple(costs), 2, 2, ("held",), (("short.json", EVIL),), Settings(("10%", "25%")))
+
+
+class Seen(HTMLParser):
+    """Elements and attributes of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+
+def test_cells_come_by_budget_and_ours_first(measured):
+    cells = summary(measured)
+    assert [cell.strategy for cell in cells[:3]] == ["foldline", EVIL, "random messages"]
+    assert list(dict.fromkeys(cell.budget for cell in cells)) == ["10%", "25%", "1 folds", "3 folds"]
+    assert cells[0].figures["xf"].mean == pytest.approx(0.6)
+
+
+def test_the_cheapest_comes_first(measured):
+    assert [name for name, _, _ in replays(measured)] == ["foldline", "sliding window"]
+
+
+def test_the_terminal_has_a_table_for_each_budget_and_one_for_the_cost(measured):
+    lines = list(tables(measured, summary(measured)))
+    assert sum(line.startswith("foldline ") for line in lines) == 5
+    assert any(".60±.00" in line for line in lines)
+    assert lines[0] == "at 10% (2 sessions, 2 cuts)"
+
+
+def test_a_narrow_terminal_has_the_means_alone(measured):
+    lines = list(tables(measured, summary(measured), wide=False))
+    assert max(map(len, lines)) <= 90
+    assert not any("±" in line for line in lines)
+
+
+def test_json_has_the_figures_and_every_row(measured):
+    found = json.loads(json.dumps(to_json(measured, summary(measured))))
+    assert len(found["rows"]) == len(measured.rows)
+    assert found["figures"][0]["xf"]["mean"] == pytest.approx(0.6)
+    assert found["cost"][0]["strategy"] == "foldline"
+    assert found["left_out"] == [{"session": "short.json", "why": EVIL}]
+
+
+def test_the_page_asks_nobody_for_anything_and_lets_nothing_in(measured):
+    text = page(measured, summary(measured))
+    seen = Seen(text)
+    assert not {"script", "link", "img", "iframe", "object"}.intersection(seen.tags)
+    assert not [value for name, value in seen.attributes if name in ("src", "href", "onload", "onclick")]
+    assert not re.search(r"url\(|@import", text)
+    assert "&lt;script" in text
+
+
+def test_the_page_has_a_plot_for_each_metric_with_intervals(measured):
+    seen = Seen(page(measured, summary(measured)))
+    assert seen.tags.count("svg") >= 7
+    assert seen.tags.count("table") >= 5
+    assert ("class", "bar") in seen.attributes
+
+
+def test_a_run_without_chains_costs_or_generic_text_has_a_page_too(measured):
+    bare = Run(tuple(r for r in measured.rows if "folds" not in r["budget"]), (), 2, 2, (), (), measured.settings)
+    text = page(bare, summary(bare))
+    assert "too few sessions" in text
+    assert "folds of" not in text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(Figure(0.5234, 0.49, 0.55, 9), ".52±.03"), (Figure(1.0, 1.0, 1.0, 9), "1.00±.00"), (None, "–")],
+)
+def test_a_figure_is_short(value, text):
+    assert short(value) == text
+
+
+def test_a_budget_is_named_in_words():
+    assert title("real") == "at the size of the agent's own summaries"
+    assert title("3 folds") == "after 3 folds of 10 % each"
+
+
+def test_markup_escapes_what_it_did_not_make():
+    assert tag("p", "1 < 2", Markup("<b/>"), title='"x"') == '<p title="&quot;x&quot;">1 &lt; 2<b/></p>'
+    assert join(["<", tag("line", x1=0)]) == '&lt;<line x1="0"/>'

@@ -1,0 +1,126 @@
+"""Every strategy: valid, within its budget, the same for the same chance; and the attacks seen for what they are."""
+
+from __future__ import annotations
+
+import random
+from importlib.metadata import EntryPoint
+
+import pytest
+from tests.evals.sessions import coding
+
+from foldline.evals import strategies as found
+from foldline.evals.metrics import Ruler, World
+from foldline.evals.splits import Session, faults, size, splits
+from foldline.evals.strategies import adapted, placebo, strategies
+
+ALL = strategies()
+SIZED = [name for name, strategy in ALL.items() if strategy.sized and name != "foldline select"]
+"""Selection keeps what its words ask for, also beyond a budget; its size is told."""
+DIALECTS = ("anthropic", "openai-chat", "openai-responses", "gemini")
+
+
+def ruler(number: int = 5, dialect: str = "anthropic") -> Ruler:
+    session = Session("one", coding(number, 60, dialect).conversation())
+    return Ruler(next(splits(session, 1, 3, 4_000)), World())
+
+
+@pytest.fixture(scope="module")
+def ruled() -> Ruler:
+    return ruler()
+
+
+def fold(name: str, on: Ruler, share: float, seed: int = 0):
+    return ALL[name].start()(on.split.prefix, round(on.split.tokens * share), random.Random(seed))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("name", ALL)
+def test_every_view_is_valid(name, dialect):
+    on = ruler(7, dialect)
+    for share in (0.1, 0.4):
+        assert not faults(fold(name, on, share))
+
+
+@pytest.mark.parametrize("name", SIZED)
+@pytest.mark.parametrize("share", [0.1, 0.25, 0.5])
+def test_a_view_keeps_to_its_budget(name, share, ruled):
+    assert size(fold(name, ruled, share).messages) <= ruled.split.tokens * share * 1.02
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_same_chance_gives_the_same_view(name, ruled):
+    assert fold(name, ruled, 0.2, seed=4) == fold(name, ruled, 0.2, seed=4)
+
+
+def test_random_messages_differ_with_the_seed(ruled):
+    assert fold("random messages", ruled, 0.2, seed=1) != fold("random messages", ruled, 0.2, seed=2)
+
+
+def test_the_bare_list_pleases_frr_alone(ruled):
+    scores = ruled.score(fold("attack: identifiers", ruled, 0.25))
+    assert scores["frr"] > 0.9
+    assert scores["gfrr"] < 0.2
+    assert scores["vas"] == scores["uir"] == 0.0
+
+
+def test_identifiers_with_words_please_gfrr_and_explain_less_than_random_messages(ruled):
+    attack = ruled.score(fold("attack: identifiers, words", ruled, 0.25))
+    floor = ruled.score(fold("random messages", ruled, 0.25))
+    assert attack["gfrr"] > 0.6
+    assert attack["vas"] == attack["uir"] == 0.0
+    assert attack["xf"] < floor["xf"]
+
+
+def test_the_placebo_keeps_nothing_of_this_session(ruled):
+    other = placebo(coding(6, 60).conversation())
+    scores = ruled.score(other.start()(ruled.split.prefix, ruled.split.tokens // 4, random.Random(0)))
+    assert scores["uir"] == 0.0
+    assert scores["frr"] < 0.3  # what the made-up sessions have in common
+    assert scores["valid"] == 1.0
+
+
+def test_a_sliding_window_is_the_end_of_the_session(ruled):
+    kept = fold("sliding window", ruled, 0.3).messages
+    assert kept[-5:] == ruled.split.prefix.messages[-5:]
+
+
+def test_head_and_tail_has_both(ruled):
+    kept = fold("head + tail", ruled, 0.3).messages
+    assert kept[0] == ruled.split.prefix.messages[0]
+    assert kept[-1] == ruled.split.prefix.messages[-1]
+
+
+def test_masking_keeps_every_step_when_there_is_room_for_masks(ruled):
+    view = fold("old results masked", ruled, 0.7)
+    steps = [message for message in ruled.split.prefix.messages if message.role == "assistant"]
+    assert [message for message in view.messages if message.role == "assistant"] == steps
+
+
+def test_a_plain_function_can_be_a_strategy(ruled):
+    def last_words(messages, budget):
+        assert isinstance(messages[0], dict)
+        return messages[:1] if budget else messages
+
+    view = adapted(last_words)(ruled.split.prefix, 100, random.Random(0))
+    assert view.messages[0].text == ruled.split.prefix.messages[0].text
+    assert len(view) == 1
+
+
+def test_a_plain_function_may_answer_with_a_text(ruled):
+    view = adapted(lambda messages, _: f"{len(messages)} messages")(ruled.split.prefix, 100, random.Random(0))
+    assert view.messages[0].text == f"{len(ruled.split.prefix)} messages"
+    assert not faults(view)
+
+
+def summarised(messages, budget):
+    """What an entry point names."""
+    return f"{len(messages)} messages in {budget}"
+
+
+def test_a_plug_in_is_found_by_its_entry_point(monkeypatch, ruled):
+    point = EntryPoint("mine", "tests.evals.test_strategies:summarised", found.GROUP)
+    monkeypatch.setattr(found, "entry_points", lambda group: [point] if group == found.GROUP else [])
+    mine = strategies()["mine"]
+    view = mine.start()(ruled.split.prefix, 500, random.Random(0))
+    assert mine.kind == "plugin"
+    assert view.messages[0].text.endswith("messages in 500")
