@@ -10,7 +10,8 @@ import pytest
 
 from foldline import Archive, Budget, Compactor
 from foldline.archive import rescue
-from foldline.archive.place import beside
+from foldline.archive.pages import scan
+from foldline.archive.place import RESCUE, Damaged, beside
 from foldline.conformance import DIALECTS, made, saved, talk
 from foldline.errors import ArchiveError, Busy, Corrupt
 from foldline.model import Conversation, Message, Origin, Text
@@ -129,6 +130,64 @@ def test_row_03_what_can_be_read_is_saved_and_counted(sound, tmp_path):
     assert lost
     archive.keep(conversation)
     assert all(archive.original(message.identity) == message.raw for message in conversation.messages), "healed"
+
+
+def test_row_03_a_page_costs_what_stood_on_it_and_no_more(sound, tmp_path):
+    """Every page in turn is zeroed, the first one too, and all that is left is looked for."""
+    data, conversation = sound
+    stored = bytes_of(data, conversation, tmp_path)
+    lost, saved_pages = 0, 0
+    for at in range(0, len(data), PAGE):
+        path = tmp_path / str(at) / "archive.db"
+        path.parent.mkdir()
+        path.write_bytes(data[:at] + bytes(PAGE) + data[at + PAGE :])
+        rescue.rescue(path, None, Damaged("told"), None, 1.0)
+        if not asides(path):
+            beside(path, RESCUE).hardlink_to(path)
+            rescue.rescue(path, None, Damaged("told"), None, 1.0)
+        archive = Archive(path)
+        missing = {name for name in stored if not _whole(archive, name)}
+        there = {name for name, held in stored.items() if held in data[at : at + PAGE]}
+        assert missing <= there, f"page {at // PAGE}"
+        lost, saved_pages = lost + len(missing), saved_pages + (not missing)
+        archive.close()
+        shutil.rmtree(path.parent)
+    assert lost >= len(stored), "each stands on some page"
+    assert saved_pages > len(data) // PAGE // 2, "most pages hold other things"
+
+
+def bytes_of(data, conversation, folder):
+    """What is stored of each message; all of it stands on one page."""
+    path = folder / "read.db"
+    path.write_bytes(data)
+    raw = sqlite3.connect(path)
+    found = {name.hex(): held for name, held in raw.execute("SELECT hash, data FROM blobs")}
+    raw.close()
+    return {message.identity: found[message.identity] for message in conversation.messages}
+
+
+def _whole(archive, name):
+    try:
+        return archive.original(name) is not None
+    except Corrupt:
+        return False
+
+
+def test_rows_are_found_in_the_pages_themselves(tmp_path):
+    path = tmp_path / "any.db"
+    rows = [(None, "text é", 7, -70_000, 2.5, b"\0\1" * size, None, 0, 1) for size in (1, 10, 3_000, 20_000)]
+    raw = sqlite3.connect(path, isolation_level=None)
+    raw.execute("CREATE TABLE t(id INTEGER PRIMARY KEY, a, b, c, d, e, f, g, h)")
+    raw.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+    raw.execute("INSERT INTO t(id) VALUES (1 << 60)")
+    raw.close()
+    found = dict(scan(path))
+    assert [found[number] for number in (1, 2, 3, 4)] == rows
+    assert found[1 << 60] == (None,) * 9
+    data = path.read_bytes()
+    for seed in range(200):
+        path.write_bytes((flipped, zeroed, scribbled, cut_off, no_database)[seed % 5](data, random.Random(seed)))
+        list(scan(path))
 
 
 def test_row_03_a_place_that_is_lost_says_so_and_what_is_behind_it_is_there(tmp_path):

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from foldline import validators
+from foldline import Compactor, validators
 from foldline.core.asking import Reply
 from foldline.core.budget import Budget
 from foldline.core.effects import Asking, Keep, Known, Recall, Recalled, Save, ViewPlan
@@ -15,6 +15,7 @@ from foldline.core.meter import Meter
 from foldline.core.options import Options, Voice
 from foldline.core.prune import PruneSettings
 from foldline.errors import Busy, CannotFit, Full, Overflow, RateLimited
+from foldline.model import Message, Origin, ToolCall
 from foldline.sources import write
 from foldline.testing import SUMMARY, Session, play
 
@@ -310,3 +311,19 @@ def test_a_prune_after_a_fold_forgets_neither_the_folds_in_a_row_nor_what_came_s
     assert view.receipt.action == "prune"
     freed = view.receipt.tokens_before - view.receipt.tokens_after
     assert (saved[0].plan.in_row, saved[0].plan.tokens) == (2, max(plan.tokens - freed, 1))
+
+
+def test_what_is_mended_in_a_view_counts_as_part_of_it():
+    """Calls that were never answered get an answer: a view that just fits without them does not fit with them."""
+    session = long_session(12)
+    for number in range(8):
+        session.user(f"And {number}?")
+        session.messages.append(
+            Message("assistant", Origin.ASSISTANT, (ToolCall(f"lost{number}", "Bash", '{"command": "make"}'),))
+        )
+    conversation = session.user("Go on.").conversation()
+    tokens = Meter(Estimator()).count(conversation).tokens
+    maker = Compactor(Budget(window=tokens + 100, reserve=100, prune_at=1.0), meter=Meter(Estimator()))
+    receipt = maker.fit(conversation).receipt
+    assert receipt.repairs
+    assert receipt.tokens_after <= receipt.room == tokens

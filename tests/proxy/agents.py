@@ -1,4 +1,4 @@
-"""Three small agents, each on an official SDK: they keep the whole history, call tools, and know nothing of the proxy."""
+"""Three small agents on the official SDKs: they keep the whole history, call tools, and know nothing of the proxy."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Agent:
         return said
 
     def ask(self) -> tuple[str, Calls]:
-        """What the model says and calls. Every other request is streamed. What was not text nor call is kept nowhere."""
+        """What the model says and calls. Every other request is streamed."""
         self.asked += 1
         return self.streamed() if self.asked % 2 else self.whole()
 
@@ -127,7 +127,8 @@ class Chat(Agent):
 
     def called(self, calls: Calls, found: str) -> list[Any]:
         said = [
-            {"id": call, "type": "function", "function": {"name": name, "arguments": told}} for call, name, told in calls
+            {"id": call, "type": "function", "function": {"name": name, "arguments": told}}
+            for call, name, told in calls
         ]
         results = [{"role": "tool", "tool_call_id": call, "content": found} for call, _, _ in calls]
         return [{"role": "assistant", "content": None, "tool_calls": said}, *results]

@@ -142,7 +142,9 @@ def _message_events(whole: dict[str, Any], text: str, calls: Calls) -> list[dict
             start, kind, key = {**block, "input": {}}, "input_json_delta", "partial_json"
             pieces = _halves(json.dumps(block["input"]))
         said.append({"type": "content_block_start", "index": index, "content_block": start})
-        said += [{"type": "content_block_delta", "index": index, "delta": {"type": kind, key: piece}} for piece in pieces]
+        said += [
+            {"type": "content_block_delta", "index": index, "delta": {"type": kind, key: piece}} for piece in pieces
+        ]
         said.append({"type": "content_block_stop", "index": index})
     delta = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
     return [
@@ -182,7 +184,9 @@ def _response_events(whole: dict[str, Any], text: str, calls: Calls) -> list[dic
             said.append({"type": "response.output_text.done", **at, "content_index": 0, "text": text, "logprobs": []})
             said.append({"type": "response.content_part.done", **at, "content_index": 0, "part": part})
         else:
-            said.append({"type": "response.output_item.added", "output_index": index, "item": {**item, "arguments": ""}})
+            said.append(
+                {"type": "response.output_item.added", "output_index": index, "item": {**item, "arguments": ""}}
+            )
             deltas = {"type": "response.function_call_arguments.delta", **at}
             said += [{**deltas, "delta": piece} for piece in _halves(item["arguments"])]
             done = {"type": "response.function_call_arguments.done", **at, "name": item["name"]}

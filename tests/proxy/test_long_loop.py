@@ -1,7 +1,7 @@
 """A hundred turns with tools on the official SDKs, far beyond a real model's window: through the proxy, and without.
 
-The summaries are scripted: the model is too small to write one, and what is shown is what becomes of them. It counts and
-judges the size of every prompt, and answers every n-th (FOLDLINE_REAL_EVERY=1: all of them, for a night).
+The summaries are scripted: the model is too small to write one, and what is shown is what becomes of them. It counts
+every prompt, refuses what is too large, and answers every n-th (FOLDLINE_REAL_EVERY=1: all of them, for a night).
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """Stands between the proxy and a real model: sees every request, has it judged, and has the model count it.
 
-The model's own server counts every prompt (in milliseconds) and refuses by itself what its window does not hold. Reading
-a prompt takes it seconds, so it answers only every n-th; the others are answered here, with the model's own count.
+The model's own server counts every prompt, in milliseconds, and refuses what its window does not hold. To read
+a prompt takes it many seconds, so it answers only every n-th; the others are answered here, with the model's own count.
 """
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import aiohttp
@@ -77,7 +76,3 @@ class Witness:
             self.real += said.status == 200
             kind = "text/event-stream" if said.status == 200 and streaming(request, body) else "application/json"
             return web.Response(body=await said.read(), status=said.status, headers={"content-type": kind})
-
-
-def size(bodies: list[Any]) -> int:
-    return len(json.dumps(bodies))

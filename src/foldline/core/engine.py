@@ -72,6 +72,8 @@ class _Turn:
         self.budget = options.budget.reserving(conversation.head.max_output)
         self.notices: list[Notice] = list(conversation.notices)
         self.recalled: Recalled | None = None
+        self.mended: tuple[tuple[Message, ...], Repaired] = (), Repaired(())
+        """The view that was mended last, and what it became."""
         self.unsaved: ViewPlan | None = None
         """A plan that could not be kept."""
 
@@ -85,8 +87,7 @@ class _Turn:
         ground = ground_of(given, self.recalled)
         if self.options.direction == "from":
             _check_beginning(ground)
-        tally = self._count(self._shown(ground))
-        decision = self._decision(tally, ground)
+        decision = self._decision(self._sized(self._shown(ground)), ground)
         if decision.action == "rest" or self.given.head.remote:
             return (yield from self._resting(ground, decision))
         found = yield from self._eased(ground, decision)
@@ -151,7 +152,7 @@ class _Turn:
             return None
         settings = only(ground.plan.settings) if ground.plan.settings else self.options.prune
         pruned = stubbed(ground.view, settings, ground.plan.stubs, ground.pinned)
-        tally = self._count(pruned.messages)
+        tally = self._sized(pruned.messages)
         if tally.tokens > self._mark(decision) or self._too_heavy(tally):
             return None
         before = self._shown(ground)
@@ -182,7 +183,7 @@ class _Turn:
         if ready is None or ready.plan.checkpoint == ground.plan.checkpoint:
             return None
         found = ground_of(given, ready)
-        tally = self._count(self._shown(found))
+        tally = self._sized(self._shown(found))
         if found.shown is None or tally.tokens > self.budget.room or self._too_heavy(tally):
             return None
         plan = replace(
@@ -237,7 +238,7 @@ class _Turn:
         given = Given(ground.conversation, ground.messages, ground.digests, None, self.options.pins)
         found = ground_of(given, winner)
         self.recalled = winner
-        if self._count(self._shown(found)).tokens > self.budget.room:
+        if self._sized(self._shown(found)).tokens > self.budget.room:
             return (yield from self._folded(found, decision))
         self._note("folded-meanwhile", "the same history was folded by someone else at the same time: theirs is shown")
         return self._view(self._shown(found), decision, ground, plan=found.plan, instead=found)
@@ -295,8 +296,14 @@ class _Turn:
             receipt = replace(receipt, rewritten=cost.rewritten, saved_per_turn=cost.saved_per_turn)
         return View(conversation, receipt, shown if self._durable(plan) else None, plan)
 
+    def _sized(self, view: tuple[Message, ...]) -> Tally:
+        """The size of a view as it is sent: what is mended in it may make it larger."""
+        return self._count(self._mended(view).messages)
+
     def _mended(self, view: tuple[Message, ...]) -> Repaired:
-        return self.repairer.repair(view, thinking=self.given.head.thinks_first)
+        if view != self.mended[0]:
+            self.mended = view, self.repairer.repair(view, thinking=self.given.head.thinks_first)
+        return self.mended[1]
 
     def _durable(self, plan: ViewPlan) -> bool:
         return plan is not self.unsaved

@@ -162,7 +162,7 @@ def front_again(messages: Sequence[Message], plan: ViewPlan, checkpoint: Checkpo
 
 
 def behind(front: Sequence[Message], ground: Ground, pairing: Pairing, start: int) -> Pairing | None:
-    """The pairing of a view that has this front and then messages[start:]; None where the front has steps of its own."""
+    """The pairing of a view of this front and then messages[start:]; None where the front has steps of its own."""
     if any(message.role not in ("user", "system") or message.results for message in front):
         return None
     return within(ground, pairing, start, len(ground.messages), at=len(front))

@@ -1,0 +1,331 @@
+"""What the proxy adds: beside a direct connection, and beside a bare pass-through of the same stack.
+
+    python bench/proxy.py [requests]
+
+Four processes on one machine: a provider that answers at once, a pass-through of a few lines (uvicorn and aiohttp, as the
+proxy has them), the proxy with its archive in a file, and the client. A conversation grows by a step with every request,
+as an agent's does, so nothing is answered from the request before. The three ways take turns, request by request, so
+that a busy machine slows all alike. `added` is what the proxy takes more than the pass-through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+TOKENS = {"2 KB": 500, "200k tokens": 200_000}
+WINDOWS = {"resting": 1_000_000, "folding": 150_000}
+REST_P50, REST_P99, EVENT = 1.0, 10.0, 0.5
+"""Milliseconds that the proxy may add at rest, at 200,000 tokens, and to an event of a stream."""
+STREAMS = 1_000
+EVENTS, PAUSE = 200, 0.005
+WORDS = ("the", "test", "in", "module", "fails", "because", "value", "is", "none", "at", "line", "while", "reading")
+
+
+class Talk:
+    """A conversation of about so many tokens; `next()` is its next request, a step longer."""
+
+    def __init__(self, tokens: int, seed: int, stream: bool = False) -> None:
+        self.chance, self.seed, self.count = random.Random(seed), seed, 0
+        self.rows: list[str] = [json.dumps({"role": "user", "content": f"request {seed}"})]
+        self.end = '],"stream":true}' if stream else "]}"
+        size = 0
+        while size < tokens * 4 - 1_500:
+            size += self._grow(300)
+
+    def _grow(self, words: int) -> int:
+        self.count += 1
+        call = {"type": "tool_use", "id": f"c{self.count}", "name": "read", "input": {"path": f"src/{self.count}.py"}}
+        text = " ".join(self.chance.choices(WORDS, k=words))
+        result = {"type": "tool_result", "tool_use_id": f"c{self.count}", "content": text}
+        self.rows.append(json.dumps({"role": "assistant", "content": [call]}))
+        self.rows.append(json.dumps({"role": "user", "content": [result]}))
+        return len(self.rows[-1]) + len(self.rows[-2])
+
+    def next(self) -> bytes:
+        self._grow(20)
+        return (f'{{"model":"m{self.seed}","max_tokens":64,"messages":[' + ",".join(self.rows) + self.end).encode()
+
+
+# --- the servers ----------------------------------------------------------------------------------------------------
+
+REPLY = json.dumps(
+    {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [{"type": "text", "text": "fine"}],
+        "stop_reason": "end_turn",
+        "usage": {"output_tokens": 1},
+    }
+).encode()
+_PLAIN = [(b"content-type", b"application/json"), (b"content-length", str(len(REPLY)).encode())]
+_EVENTS = [(b"content-type", b"text/event-stream")]
+
+
+async def _body(receive: Any) -> bytes:
+    parts, more = [], True
+    while more:
+        event = await receive()
+        parts.append(event.get("body", b""))
+        more = event.get("more_body", False)
+    return b"".join(parts)
+
+
+async def provider(scope: Any, receive: Any, send: Any) -> None:
+    """Answers at once; a stream has the time in each event. /held keeps streams open until it is asked to let go."""
+    body = await _body(receive)
+    streams = body.endswith(b'"stream":true}')
+    await send({"type": "http.response.start", "status": 200, "headers": _EVENTS if streams else _PLAIN})
+    if not streams:
+        await send({"type": "http.response.body", "body": REPLY})
+        return
+    held = b"hold" in scope["query_string"]
+    for _ in range(3 if held else EVENTS):
+        delta = {"type": "text_delta", "text": str(time.perf_counter())}
+        event = {"type": "content_block_delta", "index": 0, "delta": delta}
+        data = f"event: content_block_delta\ndata: {json.dumps(event)}\n\n".encode()
+        await send({"type": "http.response.body", "body": data, "more_body": True})
+        await asyncio.sleep(10 if held else PAUSE)
+    await send({"type": "http.response.body", "body": b""})
+
+
+def bare(target: str) -> Callable[..., Awaitable[None]]:
+    """A pass-through: what the stack costs by itself."""
+    sessions: list[aiohttp.ClientSession] = []
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        if not sessions:
+            sessions.append(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), auto_decompress=False))
+        query = scope["query_string"].decode()
+        url = f"{target}{scope['path']}" + (f"?{query}" if query else "")
+        async with sessions[0].post(url, data=await _body(receive)) as answer:
+            kept = [(key, value) for key, value in answer.raw_headers if key.lower() != b"transfer-encoding"]
+            await send({"type": "http.response.start", "status": answer.status, "headers": kept})
+            async for chunk in answer.content.iter_any():
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+
+    return application
+
+
+async def serve(role: str, target: str, window: str, folder: str) -> None:
+    if role == "foldline":
+        from foldline.archive import Archive
+        from foldline.proxy.serve import Config, start
+        from foldline.proxy.upstreams import Upstream
+
+        table = (Upstream("test", target, "anthropic"),)
+        async with start(Config(table, window=int(window), archive=Archive(Path(folder) / "archive.db"))) as running:
+            print(running.url("test"), flush=True)
+            await asyncio.to_thread(sys.stdin.read)
+        return
+    import socket
+
+    import uvicorn
+
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(2_048)
+    application = provider if role == "provider" else bare(target)
+    server = uvicorn.Server(uvicorn.Config(application, lifespan="off", log_level="critical", access_log=False))
+    print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    await asyncio.to_thread(sys.stdin.read)
+    server.should_exit = True
+    await serving
+
+
+class Process:
+    """One of the servers, in a process of its own."""
+
+    def __init__(self, role: str, target: str = "", window: int = 0, folder: str = "") -> None:
+        arguments = [sys.executable, __file__, "--serve", role, target, str(window), folder]
+        self.process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        self.url = self.process.stdout.readline().strip()
+
+    def memory(self) -> float:
+        """Megabytes it holds."""
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+    def stop(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        try:
+            self.process.wait(15)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+
+
+# --- the measures ---------------------------------------------------------------------------------------------------
+
+Ways = dict[str, str]
+_HEADERS = {"content-type": "application/json", "x-api-key": "none"}
+
+
+async def one(session: aiohttp.ClientSession, base: str, body: bytes) -> float:
+    """Milliseconds from the first byte out to the last byte in."""
+    before = time.perf_counter()
+    async with session.post(f"{base}/v1/messages", data=body, headers=_HEADERS) as answer:
+        await answer.read()
+        assert answer.status == 200, answer.status
+    return (time.perf_counter() - before) * 1_000
+
+
+def at(numbers: list[float], share: float) -> float:
+    return sorted(numbers)[min(len(numbers) - 1, int(len(numbers) * share))]
+
+
+async def latency(ways: Ways, tokens: int, count: int) -> dict[str, list[float]]:
+    talk, times = Talk(tokens, seed=tokens), {name: list[float]() for name in ways}
+    async with aiohttp.ClientSession() as session:
+        for number in range(count + 3):
+            body = talk.next()
+            for name, base in ways.items():
+                took = await one(session, base, body)
+                if number >= 3:
+                    times[name].append(took)
+    return times
+
+
+async def throughput(base: str, tokens: int, connections: int, count: int, seed: int) -> float:
+    """Requests a second, each connection with a conversation of its own that the server knows by then."""
+    talks = [Talk(tokens, seed + number) for number in range(connections)]
+
+    async def worker(session: aiohttp.ClientSession, talk: Talk, times: int) -> None:
+        for _ in range(times):
+            await one(session, base, talk.next())
+
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+        await asyncio.gather(*(worker(session, talk, 1) for talk in talks))
+        before = time.perf_counter()
+        each = max(2, count // connections)
+        await asyncio.gather(*(worker(session, talk, each) for talk in talks))
+        return each * connections / (time.perf_counter() - before)
+
+
+async def delays(base: str) -> list[float]:
+    """Milliseconds from the provider's writing of an event to its arrival here."""
+    body, found = Talk(500, seed=1, stream=True).next(), []
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(f"{base}/v1/messages", data=body, headers=_HEADERS) as answer,
+    ):
+        async for line in answer.content:
+            if line.startswith(b"data:"):
+                said = float(json.loads(line[5:])["delta"]["text"])
+                found.append((time.perf_counter() - said) * 1_000)
+    return found[5:]
+
+
+async def held(process: Process, base: str) -> str:
+    """Opens many streams at once, and reads the first event of each while all are open."""
+    body = Talk(500, seed=2, stream=True).next()
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def opened() -> aiohttp.ClientResponse:
+            answer = await session.post(f"{base}/v1/messages?hold=1", data=body, headers=_HEADERS)
+            await answer.content.readline()
+            return answer
+
+        before, began = process.memory(), time.perf_counter()
+        answers = await asyncio.gather(*(opened() for _ in range(STREAMS)))
+        took, more = time.perf_counter() - began, process.memory() - before
+        for answer in answers:
+            answer.close()
+    return f"{len(answers):,} open at once after {took:.1f} s, {more * 1_000 / STREAMS:.0f} KB each"
+
+
+async def memory(process: Process, base: str, count: int) -> list[float]:
+    """What it holds after each fifth of so many requests of ever new conversations."""
+    held_then = []
+    async with aiohttp.ClientSession() as session:
+        for number in range(count):
+            await one(session, base, Talk(500, seed=10_000 + number).next().replace(b'"m1', b'"n', 1))
+            if (number + 1) % (count // 5) == 0:
+                held_then.append(process.memory())
+    return held_then
+
+
+def table(name: str, times: dict[str, list[float]]) -> Iterator[str]:
+    shown = "   ".join(f"{way} {at(took, 0.5):8.2f} {at(took, 0.99):8.2f}" for way, took in times.items())
+    added = [mine - theirs for mine, theirs in zip(times["foldline"], times["bare"], strict=True)]
+    ratio = at(times["foldline"], 0.5) / at(times["bare"], 0.5)
+    yield f"{name:24} {shown}   added {at(added, 0.5):7.2f} {at(added, 0.99):8.2f}   ratio {ratio:.1f}"
+
+
+async def measure(count: int, folder: str) -> None:
+    upstream = Process("provider")
+    relay = Process("bare", upstream.url)
+    try:
+        for state, window in WINDOWS.items():
+            proxy = Process("foldline", upstream.url, window, tempfile.mkdtemp(dir=folder))
+            ways = {"direct": upstream.url, "bare": relay.url, "foldline": proxy.url}
+            try:
+                await measure_one(state, ways, proxy, count)
+            finally:
+                proxy.stop()
+    finally:
+        relay.stop()
+        upstream.stop()
+
+
+async def measure_one(state: str, ways: Ways, proxy: Process, count: int) -> None:
+    for name, tokens in TOKENS.items():
+        if state == "folding" and tokens < WINDOWS[state]:
+            continue
+        repeat = max(20, count if tokens < 10_000 else count // 5)
+        print(*table(f"{state}, {name}, ms p50 p99", await latency(ways, tokens, repeat)), sep="\n", flush=True)
+        for connections in (1, 16):
+            rates = {way: await throughput(base, tokens, connections, repeat, 77) for way, base in ways.items()}
+            shown = "   ".join(f"{way} {rate:8.1f}" for way, rate in rates.items())
+            print(
+                f"  {connections:2} connections, a second  {shown}   ratio {rates['bare'] / rates['foldline']:.1f}",
+                flush=True,
+            )
+    if state == "resting":
+        found = {way: await delays(base) for way, base in ways.items()}
+        print(*table("events, ms p50 p99", found), sep="\n", flush=True)
+        print(f"streams: {await held(proxy, ways['foldline'])}", flush=True)
+        steps = await memory(proxy, ways["foldline"], count * 10)
+        shown = ", ".join(f"{step:.0f}" for step in steps)
+        print(
+            f"memory over {count * 10:,} requests: {shown} MB; the last fifth added {steps[-1] - steps[-2]:.1f}",
+            flush=True,
+        )
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--serve"]:
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        asyncio.run(serve(*sys.argv[2:6]))
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    print(
+        f"targets: at rest {REST_P50} ms p50 and {REST_P99} ms p99 added, an event {EVENT} ms; load {os.getloadavg()[0]:.1f}"
+    )
+    with tempfile.TemporaryDirectory(prefix="foldline-proxy-") as folder:
+        asyncio.run(measure(count, folder))
+
+
+if __name__ == "__main__":
+    main()
