@@ -9,6 +9,7 @@ Run as a program, with unsynced.c loaded, it cuts the power instead: python cras
 
 import contextlib
 import ctypes
+import itertools
 import json
 import os
 import random
@@ -117,8 +118,14 @@ def heard(process, reading, patience=None):
 
 
 def killed(path, number, point="", count=0, patience=None):
-    bomb = Bomb(point, count)
-    return heard(*child(lambda say: work(path, number, bomb, say)), patience)
+    """Killed at a point; or, with patience, so many seconds later, while one session follows another."""
+
+    def task(say):
+        work(path, number, Bomb(point, count), say)
+        for more in itertools.count(1_000_000 * (number + 1)) if patience is not None else ():
+            work(path, more, Bomb(), say)
+
+    return heard(*child(task), patience)
 
 
 def troubles(path, acknowledged):

@@ -82,6 +82,12 @@ def test_json_has_the_figures_and_every_row(measured):
     assert found["left_out"] == [{"session": "short.json", "why": EVIL}]
 
 
+def test_gaps_are_ours_less_theirs(measured):
+    found = {(gap["budget"], gap["strategy"]): gap for gap in to_json(measured, summary(measured))["gaps"]}
+    assert found["10%", "random messages"]["xf"]["mean"] == pytest.approx(0.4)
+    assert ("10%", "foldline") not in found
+
+
 def test_the_page_asks_nobody_for_anything_and_lets_nothing_in(measured):
     text = page(measured, summary(measured))
     seen = Seen(text)

@@ -5,6 +5,7 @@ The agenda lies beside the archive, in a file of its own.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,17 +27,17 @@ _TASK = click.argument("task", type=int)
 
 @click.group("plan", invoke_without_command=True)
 @ARCHIVE
-@click.option("--scope", default="", metavar="NAME", help="Whose plans: the scope the agent's program gives.")
+@click.option("--scope", metavar="NAME", help="Whose plans, as the agent's program names it; else this folder's.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs.")
 @click.pass_context
-def command(context: click.Context, archive: str | None, scope: str, as_json: bool) -> int:
+def command(context: click.Context, archive: str | None, scope: str | None, as_json: bool) -> int:
     """See and change the agent's own plan. Alone, it shows where the work stands.
 
     \b
     JSON: {"ok": true or false, "changed": true or false, "text": TEXT}, and
     {"plan": {…}, "active": N} or {"plans": [{…}], "active": N}, or {"error": TEXT}.
     """
-    context.obj = (archive, scope, as_json)
+    context.obj = (archive, os.path.realpath(".") if scope is None else scope, as_json)
     return _call(context, "list") if context.invoked_subcommand is None else exits.FINE
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from foldline.evals import plots
+from foldline.evals.bench import OWN, REAL
 from foldline.evals.markup import Markup, join, style, tag
-from foldline.evals.report import MEANINGS, SHOWN, TITLES, Cell, percent, replays, title
+from foldline.evals.report import HEADLINES, MEANINGS, OURS, SHOWN, TITLES, Cell, percent, replays, title
 from foldline.evals.run import Run
 from foldline.evals.stats import Figure
 
 PLOTTED = ("xf", "gfrr", "vas", "uir", "kept", "frr", "far")
-PER_SESSION = ("xf", "vas", "uir")
 CAVEAT = (
     "None of these figures has been checked against an agent's success at its task. They compare strategies on the "
     "same cuts; gFRR counts only where XF beats random messages, since identifiers with a few words beside them please "
@@ -80,6 +80,7 @@ def _lines(cells: Sequence[Cell], names: Sequence[str], metric: str) -> list[plo
     found = []
     for number, name in enumerate(names):
         own = [cell for cell in cells if cell.strategy == name and metric in cell.figures]
+        own = [cell for cell in own if cell.budget not in (REAL, OWN)] or own  # those were taken at other cuts
         points = [plots.Point(max(cell.share.mean, 1e-4), cell.figures[metric]) for cell in own]
         if points:
             found.append(plots.Line(name, own[0].kind, number, points))
@@ -95,7 +96,7 @@ def _chains(cells: Sequence[Cell], names: Sequence[str]) -> Markup:
     if not here:
         return Markup("")
     found = []
-    for metric in PER_SESSION:
+    for metric in HEADLINES:
         lines = [line._replace(points=_folds(here, line.name, metric)) for line in _lines(here, names, metric)]
         found.append(_figure(plots.steps(lines, TITLES[metric]), metric))
     return join((tag("h2", "After one, three and five folds of 10 %"), tag("div", *found, class_="plots")))
@@ -139,8 +140,8 @@ def _sessions(run: Run) -> Markup:
     """A strip of dots for each strategy of ours and each headline metric, one dot for each session and budget."""
     found = []
     for budget in run.settings.budgets:
-        ours = [row for row in run.rows if row["strategy"] == "foldline" and row["budget"] == budget]
-        for metric in PER_SESSION:
+        ours = [row for row in run.rows if row["strategy"] == OURS and row["budget"] == budget]
+        for metric in HEADLINES:
             values = [(f"{row['session']} at {row['at']}", row[metric]) for row in ours if row.get(metric) is not None]
             if values:
                 plot = plots.strip(values, f"{TITLES[metric]} at {budget}")

@@ -14,10 +14,13 @@ from typing import Any
 from foldline.evals.bench import OWN, REAL
 from foldline.evals.metrics import SCORES
 from foldline.evals.run import Run
-from foldline.evals.stats import Figure, figure
+from foldline.evals.stats import Figure, difference, figure
 
 KINDS = ("ours", "real", "plugin", "baseline", "floor", "attack")
 """The order of rows."""
+OURS = "foldline"
+HEADLINES = ("xf", "vas", "uir")
+"""What a strategy must win at once."""
 SHOWN = ("xf", "gfrr", "frr", "far", "vas", "uir", "kept", "faithful", "valid")
 """The columns of a table; JSON has them all."""
 TITLES: Mapping[str, str] = {
@@ -91,6 +94,18 @@ def replays(run: Run) -> list[tuple[str, str, Figure]]:
     return sorted([(n, k, cost) for n, k, cost in found if cost], key=lambda item: item[2].mean)
 
 
+def gaps(run: Run, ours: str = OURS) -> Iterator[tuple[str, str, dict[str, Figure]]]:
+    """Budget, strategy, and how much more ours has than it of each headline, session by session."""
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in run.rows:
+        groups.setdefault((row["budget"], row["strategy"]), []).append(row)
+    for (budget, name), theirs in groups.items():
+        mine = groups.get((budget, ours))
+        if mine and name != ours:
+            found = {metric: difference(mine, theirs, metric, run.settings.seed) for metric in HEADLINES}
+            yield budget, name, {metric: gap for metric, gap in found.items() if gap is not None}
+
+
 def title(budget: str) -> str:
     """A budget, for people."""
     if budget == REAL:
@@ -154,6 +169,10 @@ def to_json(run: Run, cells: Sequence[Cell]) -> dict[str, Any]:
             for cell in cells
         ],
         "cost": [{"strategy": name, "kind": kind, **cost._asdict()} for name, kind, cost in replays(run)],
+        "gaps": [
+            {"budget": budget, "strategy": name, **{metric: gap._asdict() for metric, gap in found.items()}}
+            for budget, name, found in gaps(run)
+        ],
         "rows": list(run.rows),
         "replays": list(run.replays),
     }

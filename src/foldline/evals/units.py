@@ -16,6 +16,7 @@ from foldline.core.repair import repair
 from foldline.evals.splits import size
 from foldline.model import Conversation, Message, Origin, Part, Text, ToolResult
 
+NOTHING = "(nothing of the history fits here)"
 SPARE = 24
 """Tokens left free for what mending adds: an opening where a provider wants the user first, a word between turns."""
 
@@ -58,6 +59,8 @@ def assembled(conversation: Conversation, kept: Iterable[Unit]) -> Conversation:
     system = {at: (message,) for at, message in enumerate(conversation.messages) if message.role == "system"}
     whole = {**system, **places}
     messages = [message for at in sorted(whole) for message in whole[at]]
+    if not places:
+        messages.append(Message("user", Origin.PROGRAM, (Text(NOTHING),)))
     return conversation.with_messages(repair(messages, conversation.grammar).messages)
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 600.0
 """Between two bytes of an answer: what the SDKs themselves wait for."""
+IDLE_SECONDS = 4.0
+"""A connection is not used again after this: common servers hang up after five, and a request must not meet that."""
 FIELD_MOST = 65_536
 """Bytes of one header of an answer."""
 _ALL_SAID = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
@@ -28,7 +30,7 @@ class Forwarder:
         import aiohttp
 
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0),
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=IDLE_SECONDS),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=READ_SECONDS),
             auto_decompress=False,

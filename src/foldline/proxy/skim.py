@@ -14,6 +14,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import is_
 from typing import Any
 
 from foldline import dialects
@@ -62,6 +63,8 @@ class _Past:
     head: Head
     alone: tuple[Message, ...]
     placed: tuple[Message, ...]
+    begin: bytes
+    """All up to the end of the last message, to be compared at one go; nothing where white space follows that."""
     size: int
 
 
@@ -116,7 +119,7 @@ class Skimmer:
             return None
         refuse_twins(body)
         fields, head = _head_of(dialect, slot, taken)
-        nothing = _Past(taken.lead, (), taken.between, taken.tail, fields, head, (), (), 0)
+        nothing = _Past(taken.lead, (), taken.between, taken.tail, fields, head, (), (), b"", 0)
         return self._joined(dialect, nothing, 0, taken.rows, taken.tail, fields, head, body)
 
     def _joined(
@@ -135,7 +138,9 @@ class Skimmer:
         self.parsed += len(new)
         alone = past.alone[:count] + fresh
         placed = _same(dialect.messages(alone, rows, ""), past.placed[:count])
-        return _Past(past.lead, rows, past.between, tail, fields, head, alone, placed, len(body))
+        begin = body[: len(body) - len(tail)]
+        begin = begin if rows and begin.endswith(rows[-1]) else b""
+        return _Past(past.lead, rows, past.between, tail, fields, head, alone, placed, begin, len(body) + len(begin))
 
     def _remember(self, route: Route, found: _Past, grown: _Past | None) -> None:
         """In the place of the body it grew from, unless that one went another way."""
@@ -210,6 +215,10 @@ class _Shared:
 
 
 def _shared(past: _Past, body: bytes) -> _Shared:
+    if past.begin and body.startswith(past.begin):
+        end = len(past.begin)
+        follows = body.startswith(past.between, end)
+        return _Shared(past, len(past.rows), end + len(past.between) * follows, open=follows)
     at, count = len(past.lead), 0
     for row in past.rows:
         if not body.startswith(row, at):
@@ -238,6 +247,8 @@ def _head_of(dialect: RequestDialect, slot: str, taken: _Taken) -> tuple[Mapping
 
 def _same(placed: tuple[Message, ...], known: tuple[Message, ...]) -> tuple[Message, ...]:
     """The objects given out before, where they are the same messages in the same places."""
+    if all(map(is_, known, placed)):
+        return placed
     again = (old if old is new or old == new else new for old, new in zip(known, placed, strict=False))
     return (*again, *placed[len(known) :])
 
