@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from foldline import Budget, CannotFit, Compactor, MemoryArchive, validators
+from foldline import Archive, Budget, CannotFit, Compactor, MemoryArchive, validators
 from foldline.core.estimate import Estimator
 from foldline.core.meter import Meter
 from foldline.errors import InputError, Overloaded
@@ -559,3 +559,15 @@ def test_a_picture_that_is_folded_away_is_spoken_of():
     messages = [{"role": "user", "content": [{"type": "text", "text": "see picture"}, picture]}, *talk(12)[1:]]
     fitted = Compactor(Budget(window=4_000, reserve=500)).fit({"model": "gpt-4o", "messages": messages})
     assert "see picture (pictures or files: 1 attached, not shown here)" in json.dumps(fitted.messages)
+
+
+def test_what_the_archive_has_to_say_is_passed_on_once(tmp_path):
+    path = tmp_path / "archive.db"
+    path.write_bytes(b"this is no database" * 99)
+    heard = []
+    maker = Compactor(Budget(window=64_000), archive=Archive(path), listen=heard.append)
+    first = maker.fit(Session(model="m").user("Hello.").request())
+    assert [notice for notice in first.receipt.notices if notice.code == "archive-damaged"] == heard
+    assert heard
+    assert not maker.fit(Session(model="m").user("Hello.").assistant("Hm.").user("Again.").request()).receipt.notices
+

@@ -103,6 +103,8 @@ class Compactor:
         self._reader = Reader()
         self._threads: OrderedDict[tuple[str, str], Thread] = OrderedDict()
         self._lock = threading.RLock()
+        self._told = 0
+        """Notices of the archive that were passed on."""
         self._options = Options(
             budget,
             Manner("regular", silent, approval),
@@ -284,7 +286,17 @@ class Compactor:
 
     def _fitted(self, request: Any, given: Conversation, view: View, options: Options) -> Fitted:
         shown = request if view.conversation is given else self._reader.write(view.conversation)
-        return Fitted(shown, view.receipt, view.conversation, view.checkpoint, request, options.pins)
+        receipt = self._with_the_archives(view.receipt)
+        return Fitted(shown, receipt, view.conversation, view.checkpoint, request, options.pins)
+
+    def _with_the_archives(self, receipt: Receipt) -> Receipt:
+        """The receipt, with what the archive had to say since the last one: that its file was damaged, and replaced."""
+        told: tuple[Notice, ...] = getattr(self.archive, "notices", ())
+        with self._lock:
+            new, self._told = told[self._told :], len(told)
+        for notice in new:
+            self._world.listen(notice)
+        return replace(receipt, notices=(*receipt.notices, *new)) if new else receipt
 
     def _meter_for(self, conversation: Conversation) -> Meter:
         with self._lock:
