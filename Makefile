@@ -33,6 +33,7 @@ speed: $(READY)
 nightly: $(READY)
 	FOLDLINE_EXAMPLES=100000 FOLDLINE_SESSIONS=1000 $(BIN)/python -m pytest -n 2 \
 		tests/test_promises.py tests/test_chained_folds.py
+	FOLDLINE_REAL_EVERY=1 $(BIN)/python -m pytest tests/proxy/test_long_loop.py
 	FOLDLINE_KILLS=10000 $(BIN)/python -m pytest tests/archive/test_crashes.py
 
 corpus: $(READY)
@@ -47,6 +48,7 @@ bench: $(READY)
 	$(BIN)/python bench/ground.py
 	$(BIN)/python bench/fold.py
 	$(BIN)/python bench/search.py
+	$(BIN)/python bench/proxy.py
 	$(MAKE) bench-peers
 
 bench-peers: $(READY) # other packages, each in ~/.cache/foldline-bench; writes docs/benchmarks.md

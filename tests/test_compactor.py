@@ -570,4 +570,3 @@ def test_what_the_archive_has_to_say_is_passed_on_once(tmp_path):
     assert [notice for notice in first.receipt.notices if notice.code == "archive-damaged"] == heard
     assert heard
     assert not maker.fit(Session(model="m").user("Hello.").assistant("Hm.").user("Again.").request()).receipt.notices
-

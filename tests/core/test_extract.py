@@ -115,7 +115,7 @@ def test_what_an_earlier_summary_found_is_carried_on(earlier, later):
 
 
 def test_nothing_gives_an_empty_summary():
-    assert summary_of() == Summary("checkpoint", (), "extract/2")
+    assert summary_of() == Summary("checkpoint", (), "extract/3")
     assert summary_of(room=0).sections == ()
     assert summary_of(Message("system", Origin.SYSTEM, (Text("Be kind."),))).sections == ()
     assert summary_of(user("fix core/parser.py"), room=0).sections == ()

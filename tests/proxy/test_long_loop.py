@@ -26,7 +26,7 @@ from foldline.testing import SUMMARY, FakeCaller
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("real model")]
 WINDOW = 1_024
 TURNS = int(os.environ.get("FOLDLINE_TURNS", "100"))
-EVERY = int(os.environ.get("FOLDLINE_REAL_EVERY", "110"))
+EVERY = int(os.environ.get("FOLDLINE_REAL_EVERY", "150"))
 """It reads some fifty tokens a second on a busy machine: one prompt is twenty seconds."""
 RULE = "The gate behind the shed stays shut, the goat is in there."
 SERVE = Path(__file__).parents[1] / "real_model" / "serve.py"

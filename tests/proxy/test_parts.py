@@ -294,6 +294,19 @@ def test_a_summary_that_failed_is_not_tried_again_at_once(monkeypatch):
     ahead.close()
 
 
+def test_a_fold_that_would_not_pay_is_no_failure(monkeypatch):
+    """The model is well, so nothing has to be waited for: the next growth is looked at again."""
+    monkeypatch.setattr("foldline.proxy.ahead.AT_ONCE", 1)
+    counts: list[str] = []
+    ahead, room = Ahead(counts.append, _Clock()), _room(SUMMARY)
+    short = Session("anthropic").user("Hello.").conversation()
+    assert ahead.consider(room, short, int(room.budget.room * 0.7))
+    _done(ahead)
+    assert counts == ["unneeded"]
+    assert ahead.consider(room, short, int(room.budget.room * 0.9))
+    ahead.close()
+
+
 def test_without_a_model_nothing_is_prepared():
     room = Rooms(Settings(window=4_000, secret=b"s" * 16), MemoryArchive()).room("up", "m")
     assert not Ahead(print).consider(room, Session("anthropic").user("x").conversation(), 10**9)

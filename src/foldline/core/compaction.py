@@ -169,7 +169,8 @@ class Compaction:
         frame = self._frame(span, cut, "")
         fixed = self.size(snapshot) + self.size(frame.resume) + self.size(frame.plan)
         told = self._told(cut, span)
-        room, space = self.rooms.inside(step.share, fixed, told, ledger)
+        unused = self.rooms.unused(step.share, self.options.pins, cut) if options.direction == "up-to" else 0
+        room, space = self.rooms.inside(step.share, fixed, told, ledger, unused)
         written = yield from self._written(cut, span, space, options)
         frame = self._frame(span, cut, written.author)
         composed = compose(written.summary, told, ledger, snapshot, frame, room, self.size)

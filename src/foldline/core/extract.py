@@ -2,8 +2,10 @@
 
     messages, facts, room ── extract ──> Summary
 
-Findings are lines of the conversation, chosen by what they are worth for their tokens: a line is worth the names in it
-that no chosen line has yet, more if the agent itself wrote them, more if they are recent, more if few lines have them.
+Findings are lines of the conversation. First come those that the agent itself wrote (what it said, ran, and put into
+files), the newest first: what it goes on with is mostly more of the same. Then lines of any kind by what they are worth
+for their tokens: a line is worth the names in it that no chosen line has yet, more if the agent itself wrote them, more
+if they are recent, more if few lines have them.
 It always succeeds. The user's words, tasks, errors and files are not here: the notes carry them in any case.
 """
 
@@ -26,7 +28,9 @@ from foldline.model import Message
 
 Size: TypeAlias = Callable[[str], int]
 
-VERSION = "extract/2"
+VERSION = "extract/3"
+AGENT_SHARE = 0.8
+"""Share of the room that goes to the newest of what the agent itself wrote, before anything is weighed."""
 AGENT_WROTE = 3.0
 """How much more a name is worth that the agent itself has written: it has used it, and is likely to use it again."""
 PLAIN = 0.3
@@ -133,21 +137,69 @@ def _name(word: str) -> str:
     return f" {word.lower()}" if len(word) >= _SHORTEST_WORD else ""
 
 
+class _Shelf:
+    """Lines that were chosen, by number, and the tokens that are left. A label costs once."""
+
+    def __init__(self, lines: Sequence[Line], size: Size) -> None:
+        self.lines, self.size = lines, size
+        self.chosen: list[int] = []
+        self.labels: set[tuple[int, str]] = set()
+
+    def cost(self, number: int) -> int:
+        line = self.lines[number]
+        label = 0 if (line.message, line.label) in self.labels else self.size(line.label) + 4
+        return self.size(line.text) + 2 + label
+
+    def take(self, number: int) -> None:
+        line = self.lines[number]
+        self.chosen.append(number)
+        self.labels.add((line.message, line.label))
+
+
 def _choose(lines: Sequence[Line], count: int, room: int, size: Size) -> list[Line]:
+    """The agent's own newest lines, then the rest by worth."""
+    shelf = _Shelf(lines, size)
+    room -= _newest(shelf, int(room * AGENT_SHARE))
+    _by_worth(shelf, count, room)
+    return [lines[number] for number in sorted(shelf.chosen)]
+
+
+def _newest(shelf: _Shelf, room: int) -> int:
+    """Takes what the agent wrote last, each line once. The tokens it took."""
+    used = misses = 0
+    seen: set[str] = set()
+    for number in range(len(shelf.lines) - 1, -1, -1):
+        line = shelf.lines[number]
+        if line.is_tools or line.text in seen:
+            continue
+        seen.add(line.text)
+        tokens = shelf.cost(number)
+        if used + tokens <= room:
+            shelf.take(number)
+            used += tokens
+        else:
+            misses += 1
+            if misses >= MOST_MISSES:
+                break
+    return used
+
+
+def _by_worth(shelf: _Shelf, count: int, room: int) -> None:
     """Greedy by worth for tokens. A line's worth only falls as others are chosen, so a stale one is weighed again."""
+    lines = shelf.lines
     known: dict[str, str] = {}
     named = [names(line, known) for line in lines]
     worth = _worths(lines, named, count)
-    covered: set[str] = set()
+    there = {lines[number].text for number in shelf.chosen}
+    covered: set[str] = {name for number in shelf.chosen for name in named[number]}
 
     def value(number: int) -> float:
         new = sum(worth[name] for name in named[number] if name not in covered)
         return new / (LABEL_TOKENS + len(lines[number].text) / 4)
 
-    heap = [(-value(number), number) for number in range(len(lines)) if named[number]]
+    open_ = (number for number in range(len(lines)) if named[number] and lines[number].text not in there)
+    heap = [(-value(number), number) for number in open_]
     heapq.heapify(heap)
-    labels: set[tuple[int, str]] = set()
-    chosen: list[int] = []
     misses = 0
     while heap and room > 0 and misses < MOST_MISSES:
         stale, number = heapq.heappop(heap)
@@ -156,16 +208,12 @@ def _choose(lines: Sequence[Line], count: int, room: int, size: Size) -> list[Li
             if now < 0:
                 heapq.heappush(heap, (now, number))
             continue
-        line = lines[number]
-        label = (line.message, line.label)
-        tokens = size(line.text) + 2 + (size(line.label) + 4 if label not in labels else 0)
+        tokens = shelf.cost(number)
         misses += tokens > room
         if tokens <= room:
-            chosen.append(number)
+            shelf.take(number)
             covered |= named[number]
-            labels.add(label)
             room -= tokens
-    return [lines[number] for number in sorted(chosen)]
 
 
 def _worths(lines: Sequence[Line], named: Sequence[frozenset[str]], count: int) -> dict[str, float]:

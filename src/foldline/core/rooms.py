@@ -108,12 +108,18 @@ class Rooms:
         fixed = round(sum(self.meter.message(messages[pin]) for pin in pinned) * self.meter.ratio)
         return max(self.target - self.head - fixed - self.checkpoint(share), 0)
 
-    def inside(self, share: float, fixed: int, facts: Facts, ledger: Ledger) -> tuple[int, int]:
+    def unused(self, share: float, pins: Iterable[int], cut: int) -> int:
+        """Tokens of the tail's room that the messages from `cut` on leave empty."""
+        room = self.tail(share, pins)
+        return max(room - sum(map(self.tokens, range(cut, len(self.ground.messages)))), 0)
+
+    def inside(self, share: float, fixed: int, facts: Facts, ledger: Ledger, unused: int = 0) -> tuple[int, int]:
         """Tokens for the checkpoint, and in it for the summary: what the frame, the snapshot and the program's own
-        notes leave, the user's words first of all."""
+        notes leave, the user's words first of all. `unused` is room that nothing else needs."""
         changed = tuple((path, done) for path, done in ledger.files if done != {"read"})
         words = notes(facts, Ledger(changed, ledger.moves), ANY, self.size).tokens
         room = self.checkpoint(share, words)
+        room = max(room, min(room + unused, CHECKPOINT_MOST))
         noted = max(words, notes(facts, ledger, int(room * NOTES_SHARE), self.size).tokens)
         return room, max(room - fixed - FRAME - noted, self._base(share) // SUMMARY_LEAST)
 

@@ -92,7 +92,7 @@ class Ahead:
 
 
 def _outcome(fitted: Fitted | None) -> str:
-    """What came of it: "unneeded" where a fold would not have paid, so that no model was asked."""
+    """What came of it: "unneeded" where a fold would not have paid, whatever a model wrote."""
     attempts = fitted.receipt.attempts if fitted is not None else ()
     if not attempts:
         return "unneeded"
