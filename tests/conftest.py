@@ -1,8 +1,15 @@
-"""What holds for every test: nobody's real archive is touched."""
+"""What holds for every test: nobody's real archive is touched, and a busy machine is no failure."""
 
 from __future__ import annotations
 
+import os
+
 import pytest
+from hypothesis import settings
+
+if not os.environ.get("CI"):  # there, Hypothesis has a profile of its own, without a deadline too
+    settings.register_profile("patient", deadline=None)
+    settings.load_profile("patient")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -19,7 +19,7 @@ async def answer(request: web.Request, dialect: str, body: Any, tokens: int) -> 
     """The answer to a request."""
     last = body[_LAST[dialect]][-1]
     number = len(body[_LAST[dialect]])
-    calls: Calls = (("look", {"bed": number}), ("smell", {"bed": number})) if asks(dialect, last) else ()
+    calls: Calls = (("look", {"bed": number}), ("smell", {"bed": number})) if asks(last) else ()
     text = "" if calls else "The bed is fine."
     whole = message(dialect, text, calls, tokens)
     if not streaming(request, body):
@@ -31,11 +31,13 @@ async def answer(request: web.Request, dialect: str, body: Any, tokens: int) -> 
     return response
 
 
-def asks(dialect: str, last: dict[str, Any]) -> bool:
-    """Whether the newest message is the user's own."""
-    if dialect == "anthropic" and isinstance(last["content"], list):
-        return all(block["type"] == "text" for block in last["content"])
-    return last.get("role") == "user"
+def asks(last: dict[str, Any]) -> bool:
+    """Whether the newest message is the user's own, and no notes in which the results stand already."""
+    if last.get("role") != "user":
+        return False
+    content = last["content"]
+    texts = [content] if isinstance(content, str) else [block.get("text", "") for block in content]
+    return all(text and not text.startswith("# Notes on") for text in texts)
 
 
 def message(dialect: str, text: str, calls: Calls, tokens: int) -> dict[str, Any]:
