@@ -28,6 +28,7 @@ APIS = {
 }
 TOO_LONG = "the quick brown fox jumps over the lazy dog and counts to 4711. " * 400
 OUTCOMES = (
+    "TimedOut",  # a busy machine
     "written",
     "does not have the sections",
     "length limit",
