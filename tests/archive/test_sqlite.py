@@ -8,6 +8,7 @@ import sys
 import textwrap
 import threading
 import zlib
+from itertools import takewhile
 
 import pytest
 
@@ -206,8 +207,8 @@ def as_nobody(path):
 @pytest.mark.skipif(os.getuid() != 0, reason="needs another user")
 @pytest.mark.parametrize(("folder", "file"), [(0o755, 0o644), (0o777, 0o444), (0o555, 0o666)])
 def test_row_02_what_cannot_be_written_can_be_read(folder, file, tmp_path):
-    for parent in (tmp_path, *tmp_path.parents[:2]):
-        parent.chmod(0o755)
+    for parent in (tmp_path, *takewhile(lambda one: "pytest" in str(one), tmp_path.parents)):
+        parent.chmod(0o755)  # as many as there are: a run on several cores has one more
     path = tmp_path / "shared" / "archive.db"
     kept(path)
     path.chmod(file)

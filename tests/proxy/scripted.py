@@ -5,6 +5,7 @@ A request whose newest message is the user's is answered with calls, any other w
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any
 
@@ -12,13 +13,15 @@ from aiohttp import web
 from tests.proxy.provider import begin, streaming
 
 Calls = tuple[tuple[str, dict[str, Any]], ...]
+_numbers = itertools.count(1)
+"""No two calls have the same id, as with every provider."""
 _LAST = {"anthropic": "messages", "openai-chat": "messages", "openai-responses": "input"}
 
 
 async def answer(request: web.Request, dialect: str, body: Any, tokens: int) -> web.StreamResponse:
     """The answer to a request."""
     last = body[_LAST[dialect]][-1]
-    number = len(body[_LAST[dialect]])
+    number = next(_numbers)
     calls: Calls = (("look", {"bed": number}), ("smell", {"bed": number})) if asks(last) else ()
     text = "" if calls else "The bed is fine."
     whole = message(dialect, text, calls, tokens)
