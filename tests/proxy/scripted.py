@@ -20,9 +20,8 @@ _LAST = {"anthropic": "messages", "openai-chat": "messages", "openai-responses":
 
 async def answer(request: web.Request, dialect: str, body: Any, tokens: int) -> web.StreamResponse:
     """The answer to a request."""
-    last = body[_LAST[dialect]][-1]
     number = next(_numbers)
-    calls: Calls = (("look", {"bed": number}), ("smell", {"bed": number})) if asks(last) else ()
+    calls: Calls = (("look", {"bed": number}), ("smell", {"bed": number})) if asks(body[_LAST[dialect]]) else ()
     text = "" if calls else "The bed is fine."
     whole = message(dialect, text, calls, tokens)
     if not streaming(request, body):
@@ -34,13 +33,13 @@ async def answer(request: web.Request, dialect: str, body: Any, tokens: int) -> 
     return response
 
 
-def asks(last: dict[str, Any]) -> bool:
-    """Whether the newest message is the user's own, and no notes in which the results stand already."""
-    if last.get("role") != "user":
+def asks(messages: list[dict[str, Any]]) -> bool:
+    """Whether the newest message is the user's own, and its results do not stand in notes before it."""
+    last = messages[-1]
+    if last.get("role") != "user" or "The last call was" in json.dumps(messages[-2:]):
         return False
     content = last["content"]
-    texts = [content] if isinstance(content, str) else [block.get("text", "") for block in content]
-    return all(text and not text.startswith("# Notes on") for text in texts)
+    return isinstance(content, str) or all("text" in block for block in content)
 
 
 def message(dialect: str, text: str, calls: Calls, tokens: int) -> dict[str, Any]:
