@@ -26,8 +26,8 @@ INTRO = """# Beside the others
 This page is written by `make bench-peers`: do not edit it. The same conversations go through Foldline and through the
 parts of other packages that make conversations smaller. The packages are installed from PyPI, each into an environment
 of its own, and each is measured beside ours, in the same minutes; a peer can be measured again alone, so the list at
-the end says when each was. The settings there are our choice: the defaults, or what comes nearest to the size asked for.
-A maintainer would perhaps choose better. Rows in which somebody else is better stay here.
+the end says when each was. The settings there are our choice: the defaults, or what comes nearest to the size that is
+asked for; a maintainer would perhaps choose better. Rows in which somebody else is better stay here.
 
 Models are scripted: they answer at once, always the same. So *with a model* the time is what the package itself spends.
 """
@@ -40,10 +40,10 @@ milliseconds, the median of {rounds} rounds. *Ratio* is the peer's time divided 
 in the same minutes: ours without a model for parts without one, ours with a model for the others. Above 1 Foldline is
 faster. *Peak* is memory above what the process had when the call began, at {large:,} messages.
 
-Messages are turned into the package's own objects before the clock runs, while
-ours are plain dicts and are read inside it. Peers that an agent goes on from are given what they kept and the two new
-messages at the next turn; the others, and ours, the whole history again. Foldline's first call also keeps every message in its archive, pairs calls
-with results, and writes the checkpoint; the peers that drop messages do none of that.
+Messages are turned into the package's own objects before the clock runs, while ours are plain dicts and are read inside
+it. Peers that an agent goes on from are given what they kept and the two new messages at the next turn; the others, and
+ours, the whole history again. Foldline's first call also keeps every message in its archive, pairs calls with results,
+and writes the checkpoint; the peers that drop messages do none of that.
 """
 
 CUTS = """## Would a provider take it?
@@ -69,8 +69,13 @@ there word for word, *UIR* the user's sentences, *constraints* fifteen planted s
 came back, as a share: compare at that. A view that a provider would refuse scores 0.
 
 Made-up sessions show the mechanics, no more; real sessions are measured by `foldline eval`. Half of the edits in them
-go to a file read lately and half to any file read before. That choice matters: the more go to the former, the better
-does whoever keeps the newest messages.
+go to a file read lately and half to any file read before; with none or all of them to the former, single figures move
+by up to .4, so small gaps mean nothing.
+"""
+
+BETTER = """## Where somebody else is better
+
+Of what is kept, only those who kept at most twice the size that was asked for.
 """
 
 MACHINE = """Measured on {cores} cores of {cpu}, {system}, Python {python}. The machine is shared, so
@@ -106,7 +111,7 @@ def page(missing: Mapping[str, str], exam: Exam, cuts: int, rounds: int) -> str:
         _table(("", "refused", "mostly", "raised", "over", "reached"), [_cut(row) for row in rows if row.cuts]),
         QUALITY.format(count=len(exam.rulers), tokens=int(tokens)),
         _table(("", "kept", "XF", "gFRR", "VAS", "UIR", "constraints"), [_kept(row) for row in rows if row.kept]),
-        "## Where somebody else is better\n\nOf what is kept, only who kept at most twice the size that was asked for.\n",
+        BETTER,
         _losses(rows),
         "## Versions and settings\n",
         _table(("part", "settings"), [(_name(row), f"`{row.settings}`{_with(row)}") for row in rows]),

@@ -2,6 +2,7 @@
 
     python bench/peers/run.py                          everyone, everything: about half an hour
     python bench/peers/run.py --peers litellm,strands  only those; the others' rows are those of their last run
+    python bench/peers/run.py --peers none             nobody: only the page is written again
     python bench/peers/run.py --quick                  few rounds, few cuts, and nothing is written
 
 Peers are installed from PyPI into ~/.cache/foldline-bench (FOLDLINE_BENCH_CACHE), each into an environment of its own.

@@ -327,3 +327,14 @@ def test_what_is_mended_in_a_view_counts_as_part_of_it():
     receipt = maker.fit(conversation).receipt
     assert receipt.repairs
     assert receipt.tokens_after <= receipt.room == tokens
+
+
+def test_a_user_message_whose_work_is_folded_is_not_taken_for_a_new_one():
+    session = Session(model="m").user("Sort the handlers.")
+    for number in range(40):
+        session.tools(("Bash", json.dumps({"command": f"cat part_{number}.txt"}), "line of text " * 80))
+    maker = Compactor(Budget(window=6_000, reserve=500), meter=Meter(Estimator()))
+    view = maker.fit(session.request())
+    assert "is not new: the work on it is under way" in view.checkpoint.text
+    fresh = maker.compact(session.assistant("Done.").user("Now the tests.").request())
+    assert "is not new" not in fresh.checkpoint.text

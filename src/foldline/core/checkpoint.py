@@ -102,6 +102,8 @@ class Frame:
     kept_tail: bool = True
     transcript: str = ""
     plan: str = ""
+    carried: bool = False
+    """The newest user message was answered in part, and stands behind the checkpoint all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,7 @@ def _opening(frame: Frame) -> str:
 
 def _closing(frame: Frame) -> list[str]:
     found = [fill("resume-plan-kept", plan=frame.plan)] if frame.plan else []
+    found += [prompt("resume-carried").text] if frame.carried else []
     found += [prompt("resume-kept").text] if frame.kept_tail else []
     if frame.transcript:
         found.append(fill("resume-transcript", path=frame.transcript))

@@ -41,6 +41,8 @@ from foldline.model import Message, Notice
 
 SNAPSHOT_SHARE = 0.12
 """Share of the checkpoint that shows the latest folded messages."""
+CARRIED = 40
+"""Tokens that say of the newest user message that it is not new."""
 CLAMP = PruneSettings(limit=700, head=400, tail=200, protect=0, worthwhile=0)
 """Results are shortened wherever they stand."""
 CLAMP_HARD = PruneSettings(limit=260, head=120, tail=60, protect=0, worthwhile=0)
@@ -167,7 +169,7 @@ class Compaction:
         ledger = self._ledger(span)
         snapshot = self._snapshot(span, step)
         frame = self._frame(span, cut, "")
-        fixed = self.size(snapshot) + self.size(frame.resume) + self.size(frame.plan)
+        fixed = self.size(snapshot) + self.size(frame.resume) + self.size(frame.plan) + CARRIED * frame.carried
         told = self._told(cut, span)
         unused = self.rooms.unused(step.share, self.options.pins, cut) if options.direction == "up-to" else 0
         room, space = self.rooms.inside(step.share, fixed, told, ledger, unused)
@@ -234,7 +236,15 @@ class Compaction:
     def _frame(self, span: Span, cut: int, author: str) -> Frame:
         kept = cut < len(self.ground.messages) and self.options.direction == "up-to"
         text = resume(self.options.manner, self.options.abilities)
-        return Frame(_covered(span), author or "a model", text, kept, self.options.transcript, self.options.plan)
+        begun = self._is_begun(cut)
+        return Frame(_covered(span), author or "a model", text, kept, self.options.transcript, self.options.plan, begun)
+
+    def _is_begun(self, cut: int) -> bool:
+        """The newest user message stands behind the checkpoint, and work on it before the cut."""
+        newest = self.rooms.newest
+        if newest is None or self.options.direction == "from":
+            return False
+        return newest < cut and any(message.role == "assistant" for message in self.ground.messages[newest:cut])
 
     def _checkpoint(self, cut: int, span: Span, written: Written, ledger: Ledger, text: str) -> Checkpoint:
         options, digests = self.options, self.ground.digests
