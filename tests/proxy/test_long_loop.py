@@ -53,7 +53,7 @@ def model():
 def loop(agent) -> None:
     for turn in range(TURNS):
         said = RULE if turn == 3 else f"Bed {turn} has {turn} rows."
-        agent.turn(said, f"bed {turn}: " + "carrot beet leek " * 20)
+        agent.turn(said, f"bed {turn}: " + "carrot beet leek " * 22)
 
 
 @each

@@ -100,6 +100,7 @@ def _listening(port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((HOST, port))
+        listener.listen(128)  # before the address is told: whoever reads it may connect at once
     except OSError as error:
         listener.close()
         raise FoldlineError(f"port {port} of {HOST} cannot be had ({error.strerror}); give another --port") from None
