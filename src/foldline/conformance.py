@@ -256,6 +256,17 @@ class ShelfSuite(ArchiveSuite):
         archive.redo(first.ref)
         assert _checkpoint(archive.recall(("a",))) == first
 
+    def test_what_was_said_is_found_by_its_words_where_it_may_be_looked_for(self) -> None:
+        archive = self.make()
+        spoken = Session().user("the parser loses commas").assistant("parseConfig does it").conversation()
+        archive.append(spoken, "ours", project="/here", time=1.0)
+        archive.append(Session().user("other commas").conversation(), "theirs", project="/there", time=2.0)
+        assert [found.ref for found in archive.search("commas", scope="ours")] == [spoken.messages[0].identity[:16]]
+        assert len(archive.search("commas")) == 2
+        assert [found.role for found in archive.search("parse_config")] == ["assistant"]
+        assert archive.search("commas", role="assistant") == archive.search("nowhere at all") == []
+        assert archive.search('"unclosed AND (') == []
+
     def test_sessions_grow_and_branch_off(self) -> None:
         archive = self.make()
         whole = talk(turns=4).conversation()

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from foldline.archive.base import Diff, Line, SessionInfo, Stored
+from foldline.archive.base import Diff, Found, Line, SessionInfo, Stored
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, Save, ViewPlan
 from foldline.errors import ArchiveError, UnknownCheckpoint
@@ -74,6 +75,10 @@ class Shelf(ABC):
 
     @abstractmethod
     def messages(self, session: str) -> Iterator[Stored]: ...
+
+    @abstractmethod
+    def search(self, query: str, *, limit: int = 20, **filters: Any) -> list[Found]:
+        """Messages that say this, the best first; by session, project, scope, role, tool, file, after, before."""
 
     @abstractmethod
     def sessions(self, scope: str | None = None, project: str | None = None, limit: int = 100) -> list[SessionInfo]: ...

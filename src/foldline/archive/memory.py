@@ -10,11 +10,13 @@ import threading
 import time as clock
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from foldline.archive.base import SessionInfo, Stored
+from foldline.archive.base import Found, SessionInfo, Stored
 from foldline.archive.grove import Grove, stored
 from foldline.archive.history import Shelf
 from foldline.archive.keys import Memory, span_stop
+from foldline.archive.scanning import Filters, scan
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, Save, ViewPlan
 from foldline.errors import UnknownCheckpoint
@@ -155,6 +157,10 @@ class MemoryArchive(Shelf):
         with self._lock:
             path = self._grove.path(self._grove.end_of(session))
         return (stored(node, node.first, session) for node in path)
+
+    def search(self, query: str, *, limit: int = 20, **filters: Any) -> list[Found]:
+        """Messages that say this, the best first. Each is looked at: there is no index."""
+        return scan(self, query, limit, Filters(**filters))
 
     def checkpoint(self, ref: str) -> Checkpoint:
         with self._lock:

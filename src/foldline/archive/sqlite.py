@@ -181,16 +181,16 @@ class Archive(history.Shelf):
             found = ways.messages(connection, steps)
         return (ways.stored(step, message, session) for step, message in zip(steps, found, strict=True))
 
-    def search(self, query: str, *, semantic: bool = False, **filters: Any) -> list[Found]:
+    def search(self, query: str, *, limit: int = 20, semantic: bool = False, **filters: Any) -> list[Found]:
         """Messages that say something like this, the best first. See search.py for what they can be filtered by.
 
         With `semantic`, also those that say it in other words; this needs foldline[semantic]. The first such search
         reads all messages for their meaning, some thousands a second; later ones only what is new.
         """
         if semantic:
-            return self._mended(lambda: self._by_meaning(query, filters))
+            return self._mended(lambda: self._by_meaning(query, {**filters, "limit": limit}))
         with self._store.reading() as connection:
-            return search.search(connection, query, **filters)
+            return search.search(connection, query, limit=limit, **filters)
 
     def _by_meaning(self, query: str, filters: Mapping[str, Any]) -> list[Found]:
         from foldline.archive import semantic  # numpy is there only for those who want it

@@ -1,7 +1,6 @@
 """session_search: what was said, by its words.
 
-What queries mean is in core/searchtext.py, how they are answered in archive/search.py and, for an archive in memory, in
-scanning.py.
+What queries mean is in core/searchtext.py; answering them is the archive's matter.
 """
 
 from __future__ import annotations
@@ -9,9 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from foldline.archive.base import Found, SessionInfo
-from foldline.archive.history import Shelf
 from foldline.errors import ArchiveError
-from foldline.tools import scanning
 from foldline.tools.asked import moment
 from foldline.tools.desk import Desk
 from foldline.tools.shown import Answer, Refused, clock, fenced, one_line
@@ -28,7 +25,7 @@ def search(desk: Desk, query: str = "", limit: int = HITS, **asked: str) -> Answ
     filters |= {name: moment(name, asked[name]) for name in ("after", "before") if name in asked}
     if "session" in asked:
         filters["session"] = known_session(desk, asked["session"]).name
-    found = _found(desk.archive, query, limit, filters)
+    found = desk.archive.search(query, limit=limit, **filters)
     if not found:
         narrowed = f" with {', '.join(asked)} as given" if asked else ""
         return Answer(f"Nothing was found{narrowed}. Try fewer or other words, or fewer conditions.")
@@ -53,9 +50,3 @@ def _hit(found: Found) -> str:
     speaker = f"{found.origin} {one_line(found.tool, _NAME)}".strip()
     where = f"session {found.session} message {found.position + 1}"
     return f"{found.ref}  {clock(found.time)}  {speaker}  ({where})\n    {one_line(found.snippet, _SNIPPET)}"
-
-
-def _found(archive: Shelf, query: str, limit: int, filters: dict[str, Any]) -> list[Found]:
-    if hasattr(archive, "search"):
-        return list(archive.search(query, limit=limit, **filters))
-    return scanning.scan(archive, query, limit, scanning.Filters(**filters))

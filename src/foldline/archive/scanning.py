@@ -1,6 +1,6 @@
 """A search through an archive that has no index: every message is looked at. For the short sessions kept in memory.
 
-Answers in the order and with the words of archive/search.py, which does the same with an index.
+Answers in the order and with the words of search.py, which does the same with an index.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from foldline.archive.base import Found, Stored
 from foldline.archive.history import Shelf, masked
 from foldline.core.searchtext import SNIPPET, ask, scores, snippet
+from foldline.core.text import head
 from foldline.core.tools import call_touches
 from foldline.model import Message, ToolCall
-from foldline.tools.shown import one_line
 
 _SESSIONS = 1_000
 """Sessions that are looked through, the newest."""
@@ -92,7 +92,7 @@ def _words(message: Message) -> str:
 
 
 def _one(stored: Stored, tools: tuple[str, ...], shown: str, score: float) -> Found:
-    text = shown or masked(one_line(_words(stored.message), SNIPPET))
+    text = shown or masked(head(" ".join(_words(stored.message).split()), SNIPPET))
     return Found(
         *(stored.ref, stored.session, "", stored.position, stored.role, stored.origin, " ".join(tools), stored.time),
         *(text, round(score, 3)),
