@@ -679,6 +679,35 @@ def test_two_processes_of_ten_threads_lose_nothing(agenda):
         assert [plan.title for plan in agenda.board(name).plans.values()] == ["0", "1", "2"]
 
 
+class Overtaken(sqlite3.Connection):
+    """Right after it has read the version of the file, another connection writes the first plan."""
+
+    path: Path
+    waiting = False
+
+    def execute(self, statement, *parameters):
+        cursor = super().execute(statement, *parameters)
+        if Overtaken.waiting and "user_version" in statement:
+            Overtaken.waiting = False
+            with sqlite3.connect(Overtaken.path, isolation_level=None) as other:
+                other.execute("BEGIN IMMEDIATE")
+                store._create(other)
+                other.execute("COMMIT")
+        return cursor
+
+
+def test_a_reader_overtaken_by_the_first_writer_sees_an_empty_agenda(agenda, monkeypatch):
+    with sqlite3.connect(agenda.path) as other:
+        other.execute("PRAGMA journal_mode=WAL")
+    plain = sqlite3.connect
+    monkeypatch.setattr(Overtaken, "path", agenda.path, raising=False)
+    monkeypatch.setattr(Overtaken, "waiting", True)
+    monkeypatch.setattr(store.sqlite3, "connect", lambda path, **named: plain(path, factory=Overtaken, **named))
+    assert agenda.board("").plans == {}
+    assert not Overtaken.waiting
+    assert agenda.call("create", title="t", tasks=["x"]).changed
+
+
 KILLED = """
 import sys
 from foldline.agenda import Agenda

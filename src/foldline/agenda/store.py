@@ -74,6 +74,7 @@ class Log:
         if not os.path.lexists(self.path):
             return ()
         with self._opened() as connection:
+            connection.execute("BEGIN")  # one sight of the file: another process may be creating it
             return _entries(connection, scope, self.path) if _version(connection, self.path) else ()
 
     def _add(self, scope: bytes, choose: Callable[[tuple[Entry, ...]], Sequence[Entry]]) -> tuple[Entry, ...]:
