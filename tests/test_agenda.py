@@ -920,3 +920,41 @@ def test_errors_of_sqlite_have_our_names(code, kind, tmp_path):
 
 def test_errors_of_the_disk_have_our_names(tmp_path):
     assert type(store._refused(OSError(28, "No space left on device"), tmp_path)) is Full
+
+
+NOBODY = 65_534
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs another user")
+def test_a_plan_in_a_folder_that_takes_no_files_can_be_read(tmp_path):
+    for parent in (tmp_path, *tmp_path.parents[:2]):
+        parent.chmod(0o755)
+    folder = tmp_path / "theirs"
+    planned(Agenda(folder / "agenda.db"), "one", "two")
+    (folder / "agenda.db").chmod(0o600)
+    for path in (folder, folder / "agenda.db"):
+        os.chown(path, NOBODY, NOBODY)
+    folder.chmod(0o500)
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setresgid(NOBODY, NOBODY, NOBODY)
+            os.setresuid(NOBODY, NOBODY, NOBODY)
+            agenda = Agenda(folder / "agenda.db")
+            said = [agenda.call("list", plan=1).text]
+            with pytest.raises(Full, match="cannot be written"):
+                agenda.call("complete", task=1, evidence="seen")
+            folder.chmod(0)
+            with pytest.raises(Full, match="Permission denied"):
+                agenda.call("list")
+            os.write(theirs, repr(said).encode())
+        except BaseException as error:
+            os.write(theirs, repr(error).encode())
+        finally:
+            os._exit(0)
+    os.close(theirs)
+    os.waitpid(child, 0)
+    with os.fdopen(ours) as pipe:
+        assert "1. one" in pipe.read()

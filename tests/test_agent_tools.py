@@ -352,6 +352,8 @@ def test_a_project_without_memory_says_so(desk, tmp_path):
     empty.mkdir()
     assert "no memory files" in call("memory_list", {}, Desk(desk.archive, desk.agenda, empty))
     assert not answer("memory_list", {}, Desk(desk.archive, desk.agenda, empty / "gone")).ok
+    (empty / "CLAUDE.md").write_bytes(b"no \0 text")
+    assert "CLAUDE.md: is not text" in call("memory_list", {}, Desk(desk.archive, desk.agenda, empty))
 
 
 def test_nothing_stored_is_said(tmp_path):

@@ -10,6 +10,7 @@ import zlib
 import pytest
 
 from foldline import Archive, Budget, Compactor, sources
+from foldline.archive import care
 from foldline.conformance import DIALECTS, talk
 from foldline.errors import ArchiveError, Busy, Full
 from foldline.testing import Session
@@ -173,7 +174,9 @@ def reading(path, opened, done):
 def test_bytes_that_another_process_still_reads_are_said_to_be_there(tmp_path):
     context = multiprocessing.get_context("fork")
     path, opened, done = tmp_path / "archive.db", context.Event(), context.Event()
-    Archive(path).keep(Session().user(CANARY).conversation())
+    archive = Archive(path)
+    archive.keep(Session().user(CANARY).conversation())
+    archive.close()  # or the child, which inherits it, closes it some time, and so lets go of its own lock
     worker = context.Process(target=reading, args=(path, opened, done))
     worker.start()
     opened.wait(30)
@@ -223,3 +226,74 @@ def test_an_archive_below_its_aim_is_left_alone(tmp_path):
     archive = Archive(tmp_path / "archive.db")
     archive.keep(talk().conversation())
     assert archive.trim(to=1 << 40).sessions == ()
+
+
+# --- cut short, or held twice --------------------------------------------------------------------------------------
+
+
+def test_what_only_forgotten_sessions_hold_is_gone(tmp_path):
+    path = tmp_path / "archive.db"
+    archive = Archive(path)
+    names = [archive.append(Session().user(f"question {n}").assistant(CANARY).conversation()) for n in range(3)]
+    first = archive.forget(names[0])
+    assert (first.messages, first.kept, first.shared) == (1, 1, (names[1],))
+    assert {found.session for found in archive.search("canary")} == set(names[1:]), "it is no longer theirs"
+    assert list(archive.verify()) == []
+    archive.forget(names[0])
+    archive.forget(names[1])
+    assert archive.forget(names[2]).messages == 2
+    assert files_with(path, CANARY) == set()
+    archive.append(Session().user("question 0").assistant(CANARY).conversation())
+    assert files_with(path, CANARY) == set()
+    assert list(archive.verify()) == []
+
+
+def test_a_result_that_another_session_holds_is_still_found_there(tmp_path):
+    archive = Archive(tmp_path / "archive.db")
+    sessions = [Session().user(f"go {number}").tools(("Bash", "{}", "the very same")) for number in range(2)]
+    names = [archive.append(session.conversation()) for session in sessions]
+    archive.forget(names[0])
+    for message in sessions[1].conversation().messages:
+        assert archive.original(message.identity) == message.raw
+        assert all(archive.original(result.ref) == b"the very same" for result in message.results)
+    assert list(archive.verify()) == []
+
+
+def test_forgetting_that_was_cut_short_goes_on_when_the_archive_is_opened(tmp_path, monkeypatch):
+    path = tmp_path / "archive.db"
+    for number in range(3):
+        Archive(path).keep(Session().user(f"{CANARY} {number}").conversation())
+    name = Session().user(f"{CANARY} 1").conversation().messages[0].identity
+
+    def killed(connection):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(care, "scrub", killed)
+        with pytest.raises(KeyboardInterrupt):
+            Archive(path).forget(name)
+    archive = Archive(path)
+    with archive._store.reading() as connection:
+        assert not care.is_due(connection)
+        assert connection.execute("SELECT freelist_count FROM pragma_freelist_count").fetchone() == (0,)
+    assert files_with(path, f"{CANARY} 1") == set()
+    assert len(archive.search("canary")) == 2
+
+
+def test_what_else_a_forgotten_checkpoint_stood_for_is_still_brought_back(tmp_path):
+    archive, conversation = folded(tmp_path / "archive.db")
+    ref = archive.forget(conversation.messages[0].identity).checkpoints[-1]
+    found = archive.expand(ref)
+    assert "forgotten on request" in found[0].text
+    assert found[1:] == conversation.messages[1 : len(found)]
+    assert len(found) > 2
+    with pytest.raises(ArchiveError, match=f"checkpoint {ref} was forgotten on request"):
+        archive.diff(ref)
+
+
+def test_a_checkpoint_that_another_process_forgot_is_shown_no_more(tmp_path):
+    archive, _ = folded(tmp_path / "archive.db")
+    other = Archive(tmp_path / "archive.db")
+    ref = other.forget(other.sessions()[0].name).checkpoints[0]
+    with pytest.raises(ArchiveError, match="forgotten on request"):
+        archive.checkpoint(ref)

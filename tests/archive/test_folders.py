@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from archive import agents
 from foldline import Archive, sources
-from foldline.archive import folders
+from foldline.archive import folders, opencode
 from foldline.archive.folders import OPEN, QUIET, Importer
-from foldline.archive.transcripts import Item, found
+from foldline.archive.transcripts import Failed, Item, found
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -243,3 +243,51 @@ def test_what_is_remembered_survives_a_crash_before_it_was_written(archive, home
     monkeypatch.undo()
     again = Importer(archive, read).bring([home / ".pi"])
     assert (again.unchanged, again.messages) == (0, 0)
+
+
+def test_a_file_from_the_future_does_not_wait_for_it(archive, tmp_path):
+    now = agents.LONG_AGO
+    path = agents.put(tmp_path / "s.jsonl", agents.claude(1), age=now + 1_000 * OPEN)
+
+    def bring(later):
+        return Importer(archive, read, clock=lambda: now + later).bring([path])
+
+    assert bring(0).waiting == (str(path),)
+    assert bring(QUIET - 1).unchanged == 1
+    done = bring(QUIET)
+    assert (done.waiting, done.messages) == ((), 1)
+    assert bring(QUIET + 1).unchanged == 1
+
+
+def test_a_name_that_is_half_a_character_breaks_no_import(archive, tmp_path):
+    rows = agents.claude(1)
+    rows[1]["message"]["content"][0]["name"] = "Re\ud800ad"
+    rows.append({"type": "custom-title", "customTitle": "half \udc80", "sessionId": "one"})
+    brought = Importer(archive, read).bring([agents.put(tmp_path / "s.jsonl", rows)])
+    assert (brought.failed, len(brought.sessions)) == ((), 1)
+    assert list(archive.verify()) == []
+
+
+def test_a_folder_that_cannot_be_looked_into_is_named(tmp_path, monkeypatch):
+    agents.put(tmp_path / "closed" / "s.jsonl", agents.claude(1))
+    agents.put(tmp_path / "open" / "s.jsonl", agents.claude(1))
+    scan = os.scandir
+
+    def refused(path):
+        if str(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    open_, closed = found([tmp_path])
+    assert open_.name == str(tmp_path / "open" / "s.jsonl")
+    assert (closed.name, closed.what) == (str(tmp_path / "closed"), "cannot be looked into: Permission denied")
+
+
+def test_files_that_opencode_takes_away_meanwhile_are_told(home, monkeypatch):
+    def gone(folder, session):
+        yield folder / "message" / "taken away.json"
+
+    storage = next(path for path in home.rglob("storage") if path.is_dir())
+    monkeypatch.setattr(opencode, "_files", gone)
+    assert [type(item) for item in found([storage])] == [Failed]

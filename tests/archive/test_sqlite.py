@@ -5,12 +5,15 @@ import os
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 import zlib
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from foldline import Archive, Budget, Compactor
 from foldline.archive import schema
@@ -360,6 +363,45 @@ def test_twenty_threads_share_one_archive(path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def _asked(number, turns):
+    session = Session().user(f"session {number}")
+    for turn in range(turns):
+        session.tools(("Bash", "{}", f"file {turn}\n"))
+    return session.conversation()
+
+
+@settings(max_examples=12)  # two files each
+@given(
+    steps=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=8),
+    cuts=st.sets(st.integers(1, 8)),
+)
+def test_what_is_kept_together_is_kept_as_one_after_the_other(steps, cuts):
+    """Conversations of three sessions, each shorter or longer than before, in batches of any size."""
+    many = [(_asked(number, turns), f"scope {number}") for number, turns in steps]
+    with tempfile.TemporaryDirectory() as folder:
+        alone, together = Archive(f"{folder}/alone.db"), Archive(f"{folder}/together.db")
+        for conversation, scope in many:
+            alone.keep(conversation, scope)
+        for start, stop in pairwise(sorted({0, len(many), *(cut for cut in cuts if cut < len(many))})):
+            together.keep_all(many[start:stop])
+        assert list(together.verify()) == []
+        kept = [sorted((each.name, each.scope, each.messages) for each in a.sessions()) for a in (alone, together)]
+        assert kept[0] == kept[1]
+        for conversation, _ in many:
+            assert all(together.original(message.identity) == message.raw for message in conversation.messages)
+
+
+def test_of_a_batch_that_fails_nothing_is_kept(path):
+    archive = Archive(path)
+    odd = _asked(1, 0).with_messages((Message("user", Origin.USER, (Text("x"),), raw=7),))
+    with pytest.raises((TypeError, ArchiveError)):
+        archive.keep_all([(_asked(0, 2), ""), (odd, "")])
+    assert archive.sessions() == []
+    archive.keep_all([(_asked(0, 2), "")])
+    assert len(archive.sessions()) == 1
+    assert list(archive.verify()) == []
+
+
 def test_a_forked_child_has_a_connection_of_its_own(path):
     archive, conversation = Archive(path), talk().conversation()
     archive.keep(conversation)
@@ -475,3 +517,46 @@ def test_row_32_without_it_originals_are_whole_and_what_is_shown_is_masked(path)
     saved(archive, "a", made(), covered=[name])
     assert SECRET.encode() in archive.original(name)
     assert SECRET not in archive.diff(made().ref).folded[0].glance
+
+
+def begun(path, go, told):
+    go.wait(30)
+    try:
+        archive = Archive(path)
+        archive.keep(Session().user(f"by {os.getpid()}").conversation())
+        told.put("")
+    except BaseException as error:
+        told.put(repr(error))
+
+
+def test_of_processes_that_begin_a_file_at_once_none_is_refused(tmp_path):
+    context = multiprocessing.get_context("fork")
+    for attempt in range(6):
+        go, told = context.Event(), context.Queue()
+        path = tmp_path / str(attempt) / "archive.db"
+        workers = [context.Process(target=begun, args=(path, go, told)) for _ in range(8)]
+        [worker.start() for worker in workers]
+        go.set()
+        assert [told.get(timeout=60) for _ in workers] == [""] * 8
+        [worker.join(60) for worker in workers]
+        assert len(Archive(path).sessions()) == 8
+
+
+def test_a_file_that_is_locked_while_it_is_opened_is_waited_for(path, monkeypatch):
+    """SQLite gives the lock for changing to WAL without waiting, or not at all."""
+    tries, opened = [], Store._open
+
+    def locked(store):
+        tries.append(store)
+        if len(tries) < 3:
+            error = sqlite3.OperationalError("database is locked")
+            error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+            raise error
+        return opened(store)
+
+    monkeypatch.setattr(Store, "_open", locked)
+    Archive(path).keep(Session().user("hello").conversation())
+    assert len(tries) == 3
+    monkeypatch.setattr(Store, "_open", lambda store: locked(tries.clear() or store))
+    with pytest.raises(Busy):
+        Archive(path, wait=0.05)

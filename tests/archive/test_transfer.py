@@ -200,3 +200,44 @@ def test_what_is_no_export_is_refused(data, tmp_path):
 def test_an_export_of_a_newer_version_is_refused(tmp_path):
     with pytest.raises(MalformedInput, match="version 99; upgrade"):
         read_back(b'{"kind":"header","format":"foldline-archive","version":99}\n', tmp_path / "b.db")
+
+
+def test_what_goes_on_otherwise_elsewhere_branches_off(tmp_path):
+    ours, theirs = Archive(tmp_path / "ours.db"), Archive(tmp_path / "theirs.db")
+    here = Session().user("hello").assistant("hi").user("do this").conversation()
+    there = Session().user("hello").assistant("good day").user("do that").conversation()
+    name = ours.append(here, time=1.0)
+    assert theirs.append(there, title="theirs", time=2.0) == name
+    data, _ = written(theirs)
+    for _ in range(2):
+        assert ours.import_(io.BytesIO(data)).damaged == ()
+    assert list(ours.verify()) == []
+    branch, first = ours.sessions()
+    assert (branch.forked, branch.title, branch.updated, first.name) == (name, "theirs", 2.0, name)
+    assert [stored.message.text for stored in ours.messages(branch.name)] == ["hello", "good day", "do that"]
+    assert [stored.message.text for stored in ours.messages(name)] == ["hello", "hi", "do this"]
+    assert [found.session for found in ours.search("that")] == [branch.name]
+    assert ours.append(there) == branch.name, "as if it had been kept here"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_came_masked_is_whole_once_it_comes_itself(dialect, tmp_path):
+    archive = Archive(tmp_path / "archive.db")
+    session = Session(dialect).user(f"the key is {SECRET}").tools(("Bash", "{}", f"export KEY={SECRET}"))
+    conversation = session.conversation()
+    archive.append(conversation)
+    data, _ = written(archive, mask=True)
+    copy, _ = read_back(data, tmp_path / "copy.db")
+    copy.import_(io.BytesIO(data))
+    assert SECRET.encode() not in copy.original(conversation.messages[0].identity)
+    copy.append(conversation)
+    for message in conversation.messages:
+        assert copy.original(message.identity) == message.raw
+        assert [copy.original(result.ref) for result in message.results] == [
+            result.text.encode() for result in message.results
+        ]
+    assert list(copy.verify()) == []
+    other, _ = read_back(data, tmp_path / "other.db")
+    other.import_(io.BytesIO(written(archive)[0]))
+    assert other.original(conversation.messages[0].identity) == conversation.messages[0].raw
+    assert list(other.verify()) == []

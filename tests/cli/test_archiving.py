@@ -417,3 +417,40 @@ def test_a_transcript_keeps_its_title_and_times(foldline, tmp_path):
     session = told(foldline("sessions", "--json"))["sessions"][0]
     assert session["title"] == "The bug"
     assert time.gmtime(session["updated"])[:2] == (2026, 1)
+
+
+def test_a_pipe_is_named_and_not_waited_for(foldline, tmp_path):
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    ran = foldline("import", tmp_path / "pipe.jsonl")
+    assert ran.code == 3
+    assert "is no regular file" in ran.err
+
+
+@pytest.mark.parametrize(
+    "line", [("show", "\udcff"), ("search", "x", "--project", "\udcff"), ("search", "--tool", "\udcff")]
+)
+def test_bytes_that_are_no_text_in_an_argument_are_no_surprise(foldline, folded, line):
+    ran = foldline(*line)
+    assert "unexpected" not in ran.err
+    assert ran.code == (4 if line[0] == "show" else 0)
+
+
+def test_forgetting_names_damaged_copies_that_may_still_hold_it(foldline, folded, home):
+    name = told(foldline("sessions", "--json"))["sessions"][0]["name"]
+    copy = next(home.rglob("archive.db")).with_name("archive.db.damaged-20260618T093000Z")
+    copy.write_bytes(b"old bytes")
+    ran = foldline("forget", name, "--yes")
+    assert ran.code == 0
+    assert str(copy) in ran.err
+
+
+def test_what_a_failed_import_quotes_is_masked_in_json_too(foldline, tmp_path, monkeypatch):
+    def broken(given, **how):
+        raise ValueError(f"no idea what {KEY} is")
+
+    agents.put(tmp_path / "s.jsonl", agents.claude(1))
+    monkeypatch.setattr(sources, "read", broken)
+    ran = foldline("import", "--json", tmp_path / "s.jsonl")
+    assert ran.code == 3
+    assert "no idea what" in json.loads(ran.out)["failed"][0]["what"]
+    assert KEY.encode() not in ran.out

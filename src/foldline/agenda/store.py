@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import quote
 
 from foldline.agenda.state import Entry
 from foldline.errors import ArchiveError, Busy, Corrupt, Full, InputError
@@ -71,7 +72,9 @@ class Log:
         return self._patiently(lambda: self._add(name, choose))
 
     def _read(self, scope: bytes) -> tuple[Entry, ...]:
-        if not os.path.lexists(self.path):
+        try:
+            os.lstat(self.path)
+        except (FileNotFoundError, NotADirectoryError):
             return ()
         with self._opened() as connection:
             connection.execute("BEGIN")  # one sight of the file: another process may be creating it
@@ -92,11 +95,18 @@ class Log:
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
         _guard(self.path)
-        connection = sqlite3.connect(self.path, timeout=WAIT / 5, isolation_level=None)
+        connection = self._connected()
         try:
             yield connection
         finally:
             connection.close()
+
+    def _connected(self) -> sqlite3.Connection:
+        """Where the folder takes no files beside it, the file can be read all the same."""
+        beside = self.path.with_name(f"{self.path.name}-wal")
+        if os.access(self.path.parent, os.W_OK) or os.path.lexists(beside):
+            return sqlite3.connect(self.path, timeout=WAIT / 5, isolation_level=None)
+        return sqlite3.connect(f"file:{quote(str(self.path))}?immutable=1", uri=True, isolation_level=None)
 
     def _patiently(self, work: Callable[[], T]) -> T:
         """Tries again while others are writing. The one place where errors of the disk and of SQLite are told."""

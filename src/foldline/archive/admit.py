@@ -11,49 +11,19 @@ import binascii
 import hashlib
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
 
 from foldline.archive import rebuild
 from foldline.archive.base import Indexed
 from foldline.archive.blobs import LOST, MASKED, Blobs
-from foldline.archive.nodes import Indexer
+from foldline.archive.joining import Row, State, enter, lead, owner
 from foldline.dialects import jsontext
-from foldline.model import Notice, ToolResult, digest
-
-Row = dict[str, Any]
-
-
-@dataclass(slots=True)
-class State:
-    blobs: Blobs
-    index: Indexer | None
-    masked: bool = False
-    counts: dict[str, int] = field(default_factory=lambda: {"session": 0, "message": 0, "new": 0, "checkpoint": 0})
-    damaged: list[Notice] = field(default_factory=list)
-    places: dict[tuple[str, int], int] = field(default_factory=dict)
-    """The node at each place of each session."""
-
-    def skip(self, line: int, offset: int, why: str) -> None:
-        self.damaged.append(Notice("damaged-line", f"skipped: {why}", line, offset))
+from foldline.model import ToolResult, digest
 
 
 def admit(connection: sqlite3.Connection, state: State, row: Row) -> None:
     """Puts what a line says into the archive. The header, the end and unknown kinds say nothing."""
     if row["kind"] in _KINDS:
         _KINDS[row["kind"]](connection, state, row)
-
-
-def _session(connection: sqlite3.Connection, state: State, row: Row) -> None:
-    told = [row[name] for name in ("name", "scope", "project", "title", "dialect", "source", "started", "updated")]
-    if not all(isinstance(value, (str, int, float)) for value in told):
-        raise TypeError("a field has no text")
-    connection.execute(
-        """INSERT OR IGNORE INTO sessions(name, scope, project, title, dialect, source, started, updated, root, leaf,
-            messages, forked) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, (SELECT id FROM sessions WHERE name = ?))""",
-        (*told, row["forked"]),
-    )
-    state.counts["session"] += 1
 
 
 def _message(connection: sqlite3.Connection, state: State, row: Row) -> None:
@@ -65,12 +35,12 @@ def _message(connection: sqlite3.Connection, state: State, row: Row) -> None:
         "SELECT id, blob FROM nodes WHERE parent = ? AND key = ?", (parent, bytes.fromhex(row["key"]))
     ).fetchone()
     blob = _blob(connection, state, row, stored)
-    node = found[0] if found else _insert(connection, parent, blob, row)
+    node = found[0] if found else _insert(connection, parent, blob, owner(connection, state, row, parent), row)
     if found and found[1] != blob:
         connection.execute("INSERT OR IGNORE INTO versions VALUES (?, ?, ?)", (node, blob, row["time"]))
     _describe(connection, state, node, blob, row, stored)
     state.counts["new"] += not found
-    _lead(connection, state, row, node)
+    lead(connection, state, row, parent, node)
 
 
 def _checked(row: Row, state: State) -> tuple[bytes, bytes | None] | None:
@@ -118,7 +88,9 @@ def _blob(connection: sqlite3.Connection, state: State, row: Row, stored: tuple[
     if len(name) != 16:
         raise ValueError("its hash has another length")
     if stored is not None:
-        state.blobs.heal(connection, {name: stored[0]})
+        for healed in state.blobs.heal(connection, {name: stored[0]}):  # what was said of it may have been masked too
+            connection.execute("DELETE FROM results WHERE blob = ?", (healed,))
+            connection.execute("DELETE FROM parts WHERE blob = ?", (healed,))
         blob = state.blobs.put(connection, {name: stored[0]})[name]
         if digest(stored[0]) != row["id"]:
             connection.execute(
@@ -133,16 +105,12 @@ def _blob(connection: sqlite3.Connection, state: State, row: Row, stored: tuple[
     return int(connection.execute("SELECT id FROM blobs WHERE hash = ?", (name,)).fetchone()[0])
 
 
-def _insert(connection: sqlite3.Connection, parent: int, blob: int, row: Row) -> int:
-    owner = connection.execute(
-        "SELECT id FROM sessions WHERE name IN (?, ?) ORDER BY name = ? DESC",
-        (row["owner"], row["session"], row["owner"]),
-    ).fetchone()[0]
+def _insert(connection: sqlite3.Connection, parent: int, blob: int, whose: int, row: Row) -> int:
     cursor = connection.execute(
         """INSERT INTO nodes(parent, key, blob, session, position, role, origin, dialect, tools, time)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         (
-            *(parent, bytes.fromhex(row["key"]), blob, owner),
+            *(parent, bytes.fromhex(row["key"]), blob, whose),
             *(row[name] for name in ("position", "role", "origin", "dialect", "tools", "time")),
         ),
     )
@@ -173,15 +141,6 @@ def _describe(
         state.index.add(connection, [Indexed(node, message, 0, "", row["time"])])
 
 
-def _lead(connection: sqlite3.Connection, state: State, row: Row, node: int) -> None:
-    """The session goes on to this node, unless it has gone further already."""
-    state.places[row["session"], row["position"]] = node
-    connection.execute(
-        "UPDATE sessions SET leaf = ?, messages = ?, root = ? WHERE name = ? AND messages = ?",
-        (node, row["position"] + 1, state.places[row["session"], 0], row["session"], row["position"]),
-    )
-
-
 def _version(connection: sqlite3.Connection, state: State, row: Row) -> None:
     node = state.places[row["session"], row["position"]]
     stored = _checked(row, state)
@@ -196,11 +155,11 @@ def _version(connection: sqlite3.Connection, state: State, row: Row) -> None:
 
 def _shared(connection: sqlite3.Connection, state: State, row: Row) -> None:
     """A message that an earlier session brought."""
+    parent = _parent(connection, state, row)
     found = connection.execute(
-        "SELECT id FROM nodes WHERE parent = ? AND key = ?",
-        (_parent(connection, state, row), bytes.fromhex(row["key"])),
+        "SELECT id FROM nodes WHERE parent = ? AND key = ?", (parent, bytes.fromhex(row["key"]))
     ).fetchone()
-    _lead(connection, state, row, found[0])
+    lead(connection, state, row, parent, found[0])
 
 
 def _checkpoint(connection: sqlite3.Connection, state: State, row: Row) -> None:
@@ -246,7 +205,7 @@ def _undone(connection: sqlite3.Connection, _: State, row: Row) -> None:
 
 
 _KINDS: dict[str, Callable[[sqlite3.Connection, State, Row], None]] = {
-    "session": _session,
+    "session": enter,
     "message": _message,
     "version": _version,
     "shared": _shared,

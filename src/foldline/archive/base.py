@@ -44,6 +44,11 @@ class Backend(Protocol):
         ...
 
 
+def storable(text: str) -> str:
+    """A name as a database can hold it: halves of characters, which none can, as escapes, so that names stay apart."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
 @dataclass(frozen=True, slots=True)
 class Indexed:
     """A message that was just stored, as the search index is told of it."""

@@ -27,7 +27,7 @@ AT_ONCE = 500
 MOST = 1 << 30
 """Bytes that a blob may unpack to: what is over it was not packed here."""
 
-_LOST = "SELECT id FROM blobs WHERE codec = ? AND id IN (SELECT value FROM json_each(?))"
+_WANTING = "SELECT id, codec FROM blobs WHERE codec & ? AND gone IS NULL AND id IN (SELECT value FROM json_each(?))"
 
 Mask = Callable[[bytes], bytes]
 
@@ -52,15 +52,21 @@ class Blobs:
             ids.update((name, first + n) for n, name in enumerate(new))
         return ids
 
+    @property
+    def wanting(self) -> int:
+        """The codecs of what is not as it came: lost, or masked where that is not this archive's way."""
+        return LOST if self._mask is not None else LOST | MASKED
+
     def heal(self, connection: sqlite3.Connection, wanted: Mapping[bytes, bytes]) -> frozenset[int]:
-        """Puts back what was lost, where it comes again. The ids of what is there again."""
+        """Puts back what was lost or came masked from elsewhere, where it comes again. The ids of what is whole now."""
         names = {blob: name for name, blob in self.ids(connection, wanted).items()}
-        lost = connection.execute(_LOST, (LOST, json.dumps(list(names)))).fetchall() if names else ()
+        rows = connection.execute(_WANTING, (self.wanting, json.dumps(list(names)))).fetchall() if names else ()
+        lost = [blob for blob, codec in rows if codec == LOST or digest(wanted[names[blob]]) == names[blob].hex()]
         connection.executemany(
             "UPDATE blobs SET codec = ?, size = ?, data = ? WHERE id = ?",
-            [(*self._stored(wanted[names[blob]]), blob) for (blob,) in lost],
+            [(*self._stored(wanted[names[blob]]), blob) for blob in lost],
         )
-        return frozenset(blob for (blob,) in lost)
+        return frozenset(lost)
 
     def ids(self, connection: sqlite3.Connection, names: Iterable[bytes]) -> dict[bytes, int]:
         """The ids of those hashes that are there."""

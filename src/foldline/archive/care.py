@@ -21,7 +21,7 @@ from foldline.archive import ways
 from foldline.archive.blobs import Blobs
 from foldline.archive.index import Index
 from foldline.errors import ArchiveError, Busy
-from foldline.model import REF_LENGTH
+from foldline.model import REF_LENGTH, digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,8 @@ class Trimmed:
 
 
 _THESE = "(SELECT value FROM json_each(?))"
+_DUE = "scrub"
+"""Set from when something is taken out until its bytes are in no file."""
 
 
 def forget_message(connection: sqlite3.Connection, prefix: str) -> Forgotten:
@@ -75,11 +77,14 @@ def forget_session(connection: sqlite3.Connection, name: str) -> Forgotten:
     shared = tuple(other for other, path in paths.items() if mine & path)
     blobs = _blobs_of(connection, own)
     elsewhere = _held_elsewhere(connection, own, blobs)
+    shared += tuple(other for other in _owners(connection, elsewhere.values()) if other not in shared)
     kept = len(steps) - len(own) + len(elsewhere)
-    done = _take(connection, own, blobs - elsewhere, Forgotten((), (name,), shared, kept))
+    done = _take(connection, own, blobs - elsewhere.keys(), Forgotten((), (name,), shared, kept))
+    for blob, other in elsewhere.items():
+        _let_go(connection, own, blob, other)
     day = clock.strftime("%Y-%m-%d", clock.gmtime())
     connection.execute(
-        "UPDATE sessions SET title = ?, source = '', project = '' WHERE name = ?",
+        "UPDATE sessions SET title = ?, source = '' WHERE name = ?",
         (f"forgotten on request on {day}", name),
     )
     return done
@@ -118,10 +123,38 @@ def _blobs_of(connection: sqlite3.Connection, nodes: Iterable[int]) -> set[int]:
     }
 
 
-def _held_elsewhere(connection: sqlite3.Connection, nodes: Iterable[int], blobs: Iterable[int]) -> set[int]:
-    """Those of the blobs that some other node has too."""
+def _held_elsewhere(connection: sqlite3.Connection, nodes: Iterable[int], blobs: Iterable[int]) -> dict[int, int]:
+    """Those of the blobs that some other node has too, each with one that has it."""
     own = set(nodes)
-    return {blob for blob in blobs if _nodes_of(connection, (blob,)) - own}
+    these = json.dumps(list(blobs))
+    there = connection.execute(f"SELECT id FROM blobs WHERE gone IS NULL AND id IN {_THESE}", (these,)).fetchall()  # noqa: S608
+    others = {blob: _nodes_of(connection, (blob,)) - own for (blob,) in there}
+    return {blob: min(found) for blob, found in others.items() if found}
+
+
+def _owners(connection: sqlite3.Connection, nodes: Iterable[int]) -> tuple[str, ...]:
+    """The sessions that some nodes first came in."""
+    rows = connection.execute(
+        f"""SELECT DISTINCT name FROM sessions JOIN nodes ON nodes.session = sessions.id WHERE nodes.id IN {_THESE}
+            ORDER BY name""",  # noqa: S608
+        (json.dumps(list(nodes)),),
+    )
+    return tuple(name for (name,) in rows)
+
+
+def _let_go(connection: sqlite3.Connection, nodes: list[int], blob: int, other: int) -> None:
+    """Bytes that another history holds too stay there, and are no longer these nodes': a tombstone of its own is."""
+    held = json.dumps(nodes)
+    name = connection.execute("SELECT hash FROM blobs WHERE id = ?", (blob,)).fetchone()[0]
+    stone = bytes.fromhex(digest(b"forgotten\0" + name))
+    connection.execute(
+        "INSERT OR IGNORE INTO blobs(hash, codec, size, data, gone) VALUES (?, 0, 0, x'', ?)", (stone, clock.time())
+    )
+    number = connection.execute("SELECT id FROM blobs WHERE hash = ?", (stone,)).fetchone()[0]
+    connection.execute(f"UPDATE results SET node = ? WHERE blob = ? AND node IN {_THESE}", (other, blob, held))  # noqa: S608
+    for table in ("parts", "versions"):
+        connection.execute(f"DELETE FROM {table} WHERE blob = ? AND node IN {_THESE}", (blob, held))  # noqa: S608
+    connection.execute(f"UPDATE nodes SET blob = ? WHERE blob = ? AND id IN {_THESE}", (number, blob, held))  # noqa: S608
 
 
 def _through(connection: sqlite3.Connection, nodes: Iterable[int]) -> tuple[str, ...]:
@@ -136,11 +169,12 @@ def _through(connection: sqlite3.Connection, nodes: Iterable[int]) -> tuple[str,
 
 
 def _take(connection: sqlite3.Connection, nodes: list[int], blobs: set[int], about: Forgotten) -> Forgotten:
-    """Empties the blobs, and all that was made of them."""
+    """Empties the blobs, and all that was made of them. The bytes lie in the file until it is scrubbed."""
+    connection.execute("INSERT OR IGNORE INTO meta VALUES (?, '')", (_DUE,))
     now, these, held = clock.time(), json.dumps(sorted(blobs)), json.dumps(nodes)
     rows = connection.execute(f"SELECT hash FROM blobs WHERE id IN {_THESE} AND gone IS NULL", (these,)).fetchall()  # noqa: S608
     names = {row[0] for row in rows}
-    checkpoints = _quoting(connection, names)
+    checkpoints = _quoting(connection, names, nodes)
     emptied = {row[0] for row in connection.execute(f"SELECT blob FROM checkpoints WHERE ref IN {_THESE}", checkpoints)}  # noqa: S608
     connection.execute(
         f"UPDATE blobs SET data = x'', size = 0, codec = 0, gone = ? WHERE gone IS NULL AND id IN {_THESE}",  # noqa: S608
@@ -153,19 +187,21 @@ def _take(connection: sqlite3.Connection, nodes: list[int], blobs: set[int], abo
     )
     for statement in ("DELETE FROM parts WHERE blob IN", "DELETE FROM results WHERE blob IN"):
         connection.execute(f"{statement} {_THESE} AND node IN {_THESE}", (these, held))
-    unsaid = connection.execute(f"SELECT id FROM nodes WHERE id IN {_THESE} AND blob IN {_THESE}", (held, these))  # noqa: S608
-    Index().remove(connection, [row[0] for row in unsaid.fetchall()])
+    Index().remove(connection, nodes)
     refs = tuple(name.hex()[:REF_LENGTH] for name in sorted(names))
     return Forgotten(refs, about.sessions, about.shared, about.kept, tuple(json.loads(checkpoints[0])))
 
 
-def _quoting(connection: sqlite3.Connection, names: set[bytes]) -> tuple[str]:
-    """Checkpoints that stand for one of these messages, and all that build on them: a summary quotes. As JSON."""
-    rows = connection.execute("SELECT ref, parent, covered FROM checkpoints ORDER BY id").fetchall()
-    found: set[str] = set()
-    for ref, parent, covered in rows:
+def _quoting(connection: sqlite3.Connection, names: set[bytes], nodes: Iterable[int]) -> tuple[str]:
+    """Checkpoints of these histories, or for one of these messages, and all that build on them: a summary quotes.
+
+    As JSON.
+    """
+    rows = connection.execute("SELECT ref, parent, covered, node FROM checkpoints ORDER BY id").fetchall()
+    found, ends = set[str](), set(nodes)
+    for ref, parent, covered, node in rows:
         told = Blobs().get(connection, covered)
-        if parent in found or any(told[at : at + 16] in names for at in range(0, len(told), 16)):
+        if node in ends or parent in found or any(told[at : at + 16] in names for at in range(0, len(told), 16)):
             found.add(ref)
     return (json.dumps(sorted(found)),)
 
@@ -176,7 +212,14 @@ def scrub(connection: sqlite3.Connection) -> None:
     connection.execute("VACUUM")
     busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     if busy:
-        raise Busy("it is forgotten, but another process still reads the old bytes: forget it again when that is over")
+        what = "it is forgotten, but another process still reads the old bytes"
+        raise Busy(f"{what}: they go when the archive is next opened, or forget it again when that is over")
+    connection.execute("DELETE FROM meta WHERE key = ?", (_DUE,))
+
+
+def is_due(connection: sqlite3.Connection) -> bool:
+    """Something was taken out, and the file not written anew: that was cut short."""
+    return connection.execute("SELECT 1 FROM meta WHERE key = ?", (_DUE,)).fetchone() is not None
 
 
 def size(connection: sqlite3.Connection) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -151,7 +152,7 @@ class Store:
         if self._connection is None:
             before = self.file
             with _opening, place.holding(self.path, self.wait):
-                self._connection = self._open()
+                self._connection = self._open_patiently()
             if before not in (None, self.file):
                 self._changed()
         return self._connection
@@ -162,6 +163,17 @@ class Store:
             if self._connection is not None:
                 self._connection.close()
             self._connection = None
+
+    def _open_patiently(self) -> sqlite3.Connection:
+        """Where two begin a file at once, SQLite refuses one of them without waiting."""
+        end = time.monotonic() + self.wait
+        while True:
+            try:
+                return self._open()
+            except sqlite3.OperationalError as error:
+                if not isinstance(wording(error, self.path), Busy) or time.monotonic() > end:
+                    raise
+            time.sleep(place.PAUSE)
 
     def _open(self) -> sqlite3.Connection:
         if place.rescue_waits(self.path):
@@ -216,6 +228,15 @@ class Store:
                 yield connection
             finally:
                 self.limit(connection)
+
+    def at_once(self, work: Callable[[sqlite3.Connection], None]) -> None:
+        """Like `tidying`, and Busy where another process would have to be waited for."""
+        with self.tidying() as connection:
+            connection.execute("PRAGMA busy_timeout = 0")
+            try:
+                work(connection)
+            finally:
+                connection.execute(f"PRAGMA busy_timeout = {int(1000 * self.wait)}")
 
     def close(self) -> None:
         """Lets go of the file. Nothing can be done with the archive afterwards; closing it again is no error."""

@@ -108,7 +108,7 @@ class Importer:
         if known and known.hash == seal and not known.due:
             self._remember(item, seal, 0.0)
             return Brought(1, unchanged=1)
-        return self._stored(item, conversations, seal)
+        return self._stored(item, conversations, seal, waited=same)
 
     def _failed(self, name: str, stamp: str, what: str) -> Brought:
         if self._broken.get(name) == (stamp or what):
@@ -116,12 +116,14 @@ class Importer:
         self._broken[name] = stamp or what
         return Brought(1, failed=(Failed(name, what),))
 
-    def _stored(self, item: Item, conversations: Sequence[Conversation], seal: bytes) -> Brought:
-        due, whole = 0.0, Brought(1)
+    def _stored(self, item: Item, conversations: Sequence[Conversation], seal: bytes, *, waited: bool) -> Brought:
+        """Keeps what is settled. A file that was waited for, and has not changed, is, whatever its own time says."""
+        now, due, whole = self._clock(), 0.0, Brought(1)
+        changed = min(item.changed, now)  # clocks are set back, and files come from elsewhere
         for conversation in conversations:
             wait = _unsettled(conversation.messages)
-            if wait and self._clock() < item.changed + wait.seconds:
-                due = item.changed + wait.seconds
+            if wait and not waited and now < changed + wait.seconds:
+                due = max(due, changed + wait.seconds)
                 conversation = conversation.with_messages(conversation.messages[: wait.start])
             if conversation.messages:
                 whole = whole.plus(self._kept(item, conversation))

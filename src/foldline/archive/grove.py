@@ -62,6 +62,12 @@ class Grove:
             self._ends[nodes[-1]] = session
         return Path(way.messages, way.keys, tuple(nodes), session)
 
+    def meets_another(self, way: Way, project: str) -> bool:
+        """A history that begins so is another project's."""
+        root = self._children.get((0, way.keys[0]))
+        ends = (name for node, name in self._ends.items() if root and self.path(node)[0] is self.nodes[root])
+        return any(self.sessions[name].project not in ("", project) for name in ends)
+
     def _walk(self, way: Way) -> list[int]:
         nodes = list(way.near.nodes[: way.same]) if way.near else []
         for key in way.keys[way.same :]:

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from foldline.archive.base import Diff, Found, Line, SessionInfo, Stored
+from foldline.archive.base import Diff, Found, Line, SessionInfo, Stored, storable
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, Save, ViewPlan
 from foldline.errors import ArchiveError, UnknownCheckpoint
@@ -24,6 +24,8 @@ IDENTITY = 2 * REF_LENGTH
 """Characters of a whole identity."""
 GLANCE = 100
 """Characters of a message in a diff."""
+_OPENING = 40 * GLANCE
+"""Characters of a text that are masked for a glance: what is shown of them ends long before a secret could be cut."""
 _DIGITS = frozenset("0123456789abcdef")
 
 
@@ -146,7 +148,7 @@ class Shelf(ABC):
 
         A message is named by its identity or by the beginning of it. Raises ArchiveError for what is not there.
         """
-        ref = ref.strip().lower()
+        ref = storable(ref.strip().lower())
         try:
             return self.checkpoint(ref)
         except UnknownCheckpoint:
@@ -180,21 +182,26 @@ def _is_stubbed(message: Message, stubs: Iterable[str]) -> bool:
 
 
 def lines(messages: Iterable[tuple[int, Message]]) -> tuple[Line, ...]:
-    return tuple(Line(m.identity[:REF_LENGTH], at, m.role, masked(glance(m))) for at, m in messages)
+    return tuple(Line(m.identity[:REF_LENGTH], at, m.role, glance(m)) for at, m in messages)
 
 
 def glance(message: Message) -> str:
-    """The beginning of what a message says: its text, else its calls, else its results."""
+    """The beginning of what a message says: its text, else its calls, else its results. Secrets are masked."""
     said = " ".join(_words(message))
     return f"{said[:GLANCE]}…" if len(said) > GLANCE else said
 
 
 def _words(message: Message) -> Iterator[str]:
     if message.text.strip():
-        yield from message.text[: 10 * GLANCE].split()
+        yield opening(message.text)
         return
-    yield from (f"{call.name} {call.arguments[:GLANCE]}" for call in message.calls)
-    yield from (word for result in message.results for word in result.text[: 10 * GLANCE].split())
+    yield from (f"{call.name} {opening(call.arguments)}" for call in message.calls)
+    yield from (opening(result.text) for result in message.results)
+
+
+def opening(text: str) -> str:
+    """The beginning of a text on one line, masked before it is cut: half a secret does not look like one."""
+    return masked(" ".join(text[: 10 * _OPENING].split())[:_OPENING])
 
 
 def masked(text: str) -> str:

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from foldline.archive.admit import Row, State, admit
+from foldline.archive.admit import admit
 from foldline.archive.blobs import Blobs
+from foldline.archive.joining import Row, State
 from foldline.archive.nodes import Indexer
 from foldline.archive.transfer import FORMAT, VERSION
 from foldline.dialects import jsontext

@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.effects import ViewPlan
@@ -115,9 +115,18 @@ def key_of(message: Message) -> bytes:
     return _hashed(message.role, *(_shown(part) for part in message.parts if not isinstance(part, Text)))
 
 
-def root_key(scope: str, dialect: str, first: Message) -> bytes:
-    """The key of the first message of a history: those of another scope or dialect are other trees."""
-    return _hashed(scope, dialect, key_of(first).hex())
+def root_key(scope: str, dialect: str, first: Message, project: str = "") -> bytes:
+    """The key of the first message of a history: those of another scope or dialect are other trees.
+
+    So are those of another project, where one has a tree that begins so: people begin with the same words everywhere.
+    """
+    return _hashed(scope, dialect, key_of(first).hex(), *([project] if project else []))
+
+
+def apart(way: Way, scope: str, project: str) -> Way:
+    """The same way, in a tree that is this project's alone."""
+    root = root_key(scope, way.dialect, way.messages[0], project)
+    return replace(way, keys=(root, *way.keys[1:]), near=None, same=0)
 
 
 def _shown(part: Part) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from foldline.archive.base import Found, SessionInfo, Stored
 from foldline.archive.grove import Grove, stored
 from foldline.archive.history import Shelf
-from foldline.archive.keys import Memory, span_stop
+from foldline.archive.keys import Memory, apart, span_stop
 from foldline.archive.scanning import Filters, scan
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, Save, ViewPlan
@@ -69,14 +69,16 @@ class MemoryArchive(Shelf):
             return ""
         with self._lock:
             way = self._memory.look(conversation, scope)
+            if project and self._grove.meets_another(way, project):
+                way = apart(way, scope, project)
             path = way.again or self._grove.grow(way, scope, clock.time() if time is None else time)
             if not way.known:
                 self._memory.remember(path)
             there = self._grove.sessions[path.session]
-            told = replace(
-                there, project=project or there.project, title=title or there.title, source=source or there.source
-            )
-            self._grove.sessions[path.session] = told
+            if there.messages == len(conversation.messages):  # else it is the beginning of another one
+                self._grove.sessions[path.session] = replace(
+                    there, project=project or there.project, title=title or there.title, source=source or there.source
+                )
             return path.session
 
     def recall(self, digests: Sequence[str], scope: str = "") -> Recalled | None:

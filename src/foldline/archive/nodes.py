@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from foldline.archive import rebuild
-from foldline.archive.base import Indexed
+from foldline.archive.base import Indexed, storable
 from foldline.archive.blobs import LOST, Blobs
-from foldline.archive.keys import Path, Way, named
+from foldline.archive.keys import Path, Way, apart, named
 from foldline.model import REF_LENGTH, Message, ToolResult, digest
 
 
@@ -30,13 +30,20 @@ class Indexer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What is known of a conversation besides its messages. "" leaves what is stored as it is."""
+    """What is known of a conversation besides its messages. "" leaves what is stored as it is.
+
+    Histories of several scopes or projects never meet, however alike they begin.
+    """
 
     time: float
     scope: str = ""
     project: str = ""
     title: str = ""
     source: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("scope", "project", "title", "source"):
+            object.__setattr__(self, name, storable(getattr(self, name)))
 
     @property
     def says(self) -> bool:
@@ -52,7 +59,9 @@ class _Session:
 
 def grow(connection: sqlite3.Connection, way: Way, about: About, blobs: Blobs, index: Indexer | None) -> Path:
     """Stores what is new of a way, and gives back the path it has taken."""
-    known, changed = _walk(connection, way)
+    if about.project and _meets_another(connection, way, about.project):
+        way = apart(way, about.scope, about.project)
+    known, changed = _walk(connection, way, blobs.wanting)
     forgotten, lost = _absent(connection, known, changed)
     changed = [at for at in changed if at not in forgotten]  # it stays so in whatever bytes it comes
     first = len(known)
@@ -65,7 +74,7 @@ def grow(connection: sqlite3.Connection, way: Way, about: About, blobs: Blobs, i
     connection.executemany("INSERT INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", new)
     connection.executemany("UPDATE nodes SET blob = ? WHERE id = ?", [(stored[at], nodes[at]) for at in lost])
     connection.executemany(_VERSION, [(nodes[at], stored[at], about.time) for at in changed])
-    _describe(connection, blobs, way, nodes, stored)
+    _describe(connection, blobs, way, nodes, stored, healed)
     if index is not None and (first < len(nodes) or lost or healed):
         again = [at for at in touched if at in lost or stored[at] in healed]
         new_ones = {nodes[at]: at for at in range(first, len(nodes))}
@@ -74,6 +83,13 @@ def grow(connection: sqlite3.Connection, way: Way, about: About, blobs: Blobs, i
             connection, [Indexed(node, way.messages[at], session.id, session.project, about.time) for at, node in fresh]
         )
     return Path(way.messages, way.keys, nodes, session.name, tools)
+
+
+def _meets_another(connection: sqlite3.Connection, way: Way, project: str) -> bool:
+    """A history that begins so is another project's."""
+    root = _child(connection, 0, way.keys[0])
+    others = "SELECT 1 FROM sessions WHERE root = ? AND project NOT IN ('', ?)"
+    return root is not None and connection.execute(others, (root[0], project)).fetchone() is not None
 
 
 def _found_again(connection: sqlite3.Connection, stored: dict[int, int], places: Iterable[int]) -> dict[int, int]:
@@ -91,12 +107,12 @@ _VERSION = """INSERT OR IGNORE INTO versions SELECT ?1, ?2, ?3
     WHERE NOT EXISTS (SELECT 1 FROM nodes WHERE id = ?1 AND blob = ?2)"""
 
 
-def _walk(connection: sqlite3.Connection, way: Way) -> tuple[list[int], list[int]]:
+def _walk(connection: sqlite3.Connection, way: Way, wanting: int) -> tuple[list[int], list[int]]:
     """The nodes that are there already, and the places among them where the message came in other bytes."""
     nodes = list(way.near.nodes[: way.same]) if way.near else []
     changed = []
     for at in range(way.same, len(way.messages)):
-        found = _remembered(way, nodes, at) or _child(connection, nodes[-1] if nodes else 0, way.keys[at])
+        found = _remembered(way, nodes, at) or _child(connection, nodes[-1] if nodes else 0, way.keys[at], wanting)
         if found is None:
             break
         nodes.append(found[0])
@@ -129,12 +145,13 @@ def _remembered(way: Way, nodes: Sequence[int], at: int) -> tuple[int, str] | No
     return near.nodes[at], near.messages[at].identity
 
 
-def _child(connection: sqlite3.Connection, parent: int, key: bytes) -> tuple[int, str] | None:
+def _child(connection: sqlite3.Connection, parent: int, key: bytes, wanting: int = 0) -> tuple[int, str] | None:
+    """The node that is there, and the identity of its message; "" where its bytes are wanting."""
     row = connection.execute(
         "SELECT nodes.id, hash, codec FROM nodes JOIN blobs ON blobs.id = blob WHERE parent = ? AND key = ?",
         (parent, key),
     ).fetchone()
-    return (row[0], row[1].hex() if row[2] != LOST else "") if row else None
+    return (row[0], "" if row[2] & wanting else row[1].hex()) if row else None
 
 
 def _next_ids(connection: sqlite3.Connection, count: int) -> range:
@@ -145,7 +162,7 @@ def _next_ids(connection: sqlite3.Connection, count: int) -> range:
 def _session(connection: sqlite3.Connection, way: Way, nodes: Sequence[int], first: int, about: About) -> _Session:
     """The session this path belongs to: moved on where it ended, else a new one that branches off, or begins."""
     end = nodes[first - 1] if first else 0
-    session = _ending_at(connection, end)
+    session = ended = _ending_at(connection, end)
     if first == len(nodes):
         session = session or _through(connection, end)
         assert session is not None  # every node was made in a session
@@ -156,7 +173,9 @@ def _session(connection: sqlite3.Connection, way: Way, nodes: Sequence[int], fir
             "UPDATE sessions SET leaf = ?, messages = ?, updated = max(updated, ?) WHERE id = ?",
             (nodes[-1], len(nodes), about.time, session.id),
         )
-    return _told(connection, session, about) if about.says else session
+    if about.says and (first < len(nodes) or ended):
+        _tell(connection, session, about)
+    return session
 
 
 def _ending_at(connection: sqlite3.Connection, node: int) -> _Session | None:
@@ -172,7 +191,7 @@ def _through(connection: sqlite3.Connection, node: int) -> _Session | None:
 
 
 def _begin(connection: sqlite3.Connection, way: Way, nodes: Sequence[int], first: int, about: About) -> _Session:
-    name = _free(connection, named(way, first))
+    name = free_name(connection, named(way, first))
     origin = _through(connection, nodes[first - 1]) if first else None
     project = about.project or (origin.project if origin else "")
     cursor = connection.execute(
@@ -188,19 +207,18 @@ def _begin(connection: sqlite3.Connection, way: Way, nodes: Sequence[int], first
     return _Session(cursor.lastrowid, name, project)
 
 
-def _free(connection: sqlite3.Connection, name: str) -> str:
+def free_name(connection: sqlite3.Connection, name: str) -> str:
     """The name, unless a damaged file left a session that has it and not its messages."""
     while connection.execute("SELECT 1 FROM sessions WHERE name = ?", (name,)).fetchone():
         name = digest(name.encode())[:REF_LENGTH]
     return name
 
 
-def _told(connection: sqlite3.Connection, session: _Session, about: About) -> _Session:
-    told = {"project": about.project, "title": about.title, "source": about.source}
-    for column, value in told.items():
+def _tell(connection: sqlite3.Connection, session: _Session, about: About) -> None:
+    """What is known of a session. Of one that only begins with this conversation, nothing is."""
+    for column, value in {"project": about.project, "title": about.title, "source": about.source}.items():
         if value:
             connection.execute(f"UPDATE sessions SET {column} = ? WHERE id = ?", (value, session.id))  # noqa: S608
-    return _Session(session.id, session.name, about.project or session.project)
 
 
 def _tools(way: Way) -> dict[str, str]:
@@ -218,7 +236,13 @@ def _row(
     names += [result.name or tools.get(result.call_id, "") for result in message.results]
     return (
         *(nodes[at], nodes[at - 1] if at else 0, way.keys[at], blob, session.id, at),
-        *(message.role, message.origin.value, way.dialect, " ".join(filter(None, dict.fromkeys(names))), time),
+        *(
+            message.role,
+            message.origin.value,
+            way.dialect,
+            storable(" ".join(filter(None, dict.fromkeys(names)))),
+            time,
+        ),
     )
 
 
@@ -234,16 +258,33 @@ def _put(
 
 
 def _describe(
-    connection: sqlite3.Connection, blobs: Blobs, way: Way, nodes: Sequence[int], stored: dict[int, int]
+    connection: sqlite3.Connection,
+    blobs: Blobs,
+    way: Way,
+    nodes: Sequence[int],
+    stored: dict[int, int],
+    healed: frozenset[int],
 ) -> None:
-    """Parts of messages that their bytes do not give, and where to find each tool result."""
+    """Parts of messages that their bytes do not give, and where to find each tool result.
+
+    Of bytes that are whole again this is said anew, wherever they stand: it may have been masked as they were.
+    """
     parts, results = [], []
     for at, blob in stored.items():
         message = way.messages[at]
         if not rebuild.rereadable(way.dialect, message, at):
-            parts.append((nodes[at], blob, blobs.pack(rebuild.dump(message))))
+            packed = blobs.pack(rebuild.dump(message))
+            parts += [(node, blob, packed) for node in {nodes[at], *_alike(connection, blob, way, healed)}]
         if message.results:
             held = enumerate(message.parts)
             results += [(p.ref, nodes[at], blob, number) for number, p in held if isinstance(p, ToolResult)]
+    for table in ("results", "parts"):
+        connection.executemany(f"DELETE FROM {table} WHERE blob = ?", [(blob,) for blob in healed])  # noqa: S608
     connection.executemany("INSERT OR IGNORE INTO parts VALUES (?, ?, ?)", parts)
     connection.executemany("INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?)", results)
+
+
+def _alike(connection: sqlite3.Connection, blob: int, way: Way, healed: frozenset[int]) -> set[int]:
+    """The other nodes of this dialect that have these bytes, where those are whole again."""
+    rows = connection.execute("SELECT id FROM nodes WHERE blob = ? AND dialect = ?", (blob, way.dialect))
+    return {node for (node,) in rows} if blob in healed else set()

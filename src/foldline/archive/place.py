@@ -23,7 +23,7 @@ SIDES = ("-wal", "-shm")
 """What SQLite keeps beside a database: commits that are not in it yet, and an index of them."""
 RESCUE = ".rescue"
 """What a damaged file is called until all that can be read of it is in a new one."""
-_PAUSE = 0.02
+PAUSE = 0.02
 """Seconds between two tries to get a lock."""
 
 File = tuple[int, int]
@@ -133,4 +133,4 @@ def _lock(descriptor: int, path: Path, end: float, kind: int) -> None:
             if time.monotonic() > end:
                 what = f"another process is replacing {path}, which was damaged"
                 raise Busy(f"{what}; what was not kept is kept with the next turn") from None
-        time.sleep(_PAUSE)
+        time.sleep(PAUSE)

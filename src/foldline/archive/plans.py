@@ -14,13 +14,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from foldline.archive.blobs import Blobs
+from foldline.archive.base import storable
+from foldline.archive.blobs import Blobs, absent
 from foldline.archive.keys import span_stop
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, Save, ViewPlan
 from foldline.core.prune import PruneSettings
 from foldline.dialects import jsontext
-from foldline.errors import Corrupt, InputError, UnknownCheckpoint
+from foldline.errors import ArchiveError, Corrupt, InputError, UnknownCheckpoint
 from foldline.model import digest
 
 AT_HAND = 64
@@ -48,6 +49,7 @@ class Plans:
 
     def recall(self, connection: sqlite3.Connection, digests: Sequence[str], scope: str) -> Recalled | None:
         self._refresh(connection)
+        scope = storable(scope)
         plan = self._longest(connection, digests, scope, ready=False)
         ready = self._longest(connection, digests, scope, ready=True)
         prepared = self._recalled(connection, ready) if ready else None
@@ -58,7 +60,7 @@ class Plans:
     def save(self, connection: sqlite3.Connection, effect: Save, scope: str, node: int, time: float) -> Recalled | None:
         """None when it is saved. What someone else saved in its place, when that is not what it was made over."""
         self._refresh(connection)
-        plan = effect.plan
+        plan, scope = effect.plan, storable(scope)
         there = self._newest(connection, plan.skeleton, scope, ready=plan.ready)
         if there is not None and there != effect.over and not plan.ready:
             return self._recalled(connection, there)
@@ -84,10 +86,14 @@ class Plans:
         return self.checkpoint(connection, row[0]) if row else None
 
     def checkpoint(self, connection: sqlite3.Connection, ref: str) -> Checkpoint | None:
+        row = connection.execute(
+            "SELECT blob, gone FROM checkpoints LEFT JOIN blobs ON blobs.id = blob WHERE ref = ?", (ref,)
+        ).fetchone()
+        if row is None:
+            return None
+        if row[1] is not None:  # by whichever process
+            raise ArchiveError(f"checkpoint {ref} was {absent(0, row[1])}, with a message that it may quote")
         if ref not in self._checkpoints:
-            row = connection.execute("SELECT blob FROM checkpoints WHERE ref = ?", (ref,)).fetchone()
-            if row is None:
-                return None
             _at_hand(self._checkpoints, ref, read_checkpoint(ref, self._blobs.get(connection, row[0])))
         return self._checkpoints[ref]
 
@@ -104,10 +110,13 @@ class Plans:
 
     def covered(self, connection: sqlite3.Connection, ref: str) -> Span:
         """The messages a checkpoint stands for without its ancestors."""
-        row = connection.execute("SELECT covered, node FROM checkpoints WHERE ref = ?", (ref,)).fetchone()
+        row = connection.execute(
+            "SELECT covered, node, gone FROM checkpoints LEFT JOIN blobs ON blobs.id = blob WHERE ref = ?", (ref,)
+        ).fetchone()
         names = self._blobs.get(connection, row[0])
         first = connection.execute("SELECT min(id) FROM plans WHERE checkpoint = ?", (ref,)).fetchone()[0]
-        made, plan = self.checkpoint(connection, ref), self._plan(connection, first) if first is not None else None
+        made = self.checkpoint(connection, ref) if row[2] is None else None
+        plan = self._plan(connection, first) if first is not None else None
         stop = span_stop(plan, made) if plan and made else None
         return Span(tuple(names[at : at + 16].hex() for at in range(0, len(names), 16)), row[1], stop)
 
@@ -120,8 +129,7 @@ class Plans:
 
     def must_be_there(self, connection: sqlite3.Connection, ref: str) -> None:
         """Raises ArchiveError for a checkpoint that was forgotten."""
-        row = connection.execute("SELECT blob FROM checkpoints WHERE ref = ?", (ref,)).fetchone()
-        self._blobs.get(connection, row[0])
+        self.checkpoint(connection, ref)
 
     def showing(self, connection: sqlite3.Connection, ref: str) -> ViewPlan | None:
         """The newest plan that shows this checkpoint."""

@@ -188,8 +188,10 @@ def _mend_parts(haul: Haul) -> None:
 
 def _rename(haul: Haul, row: Row, said: Message) -> None:
     """Its key, from what it says now."""
-    scope = haul.sessions[row["session"]]["scope"]
-    row["key"] = key_of(said) if row["parent"] else root_key(scope, row["dialect"], said)
+    whose = haul.sessions[row["session"]]
+    own = root_key(whose["scope"], row["dialect"], said, whose["project"])
+    if row["parent"] or row["key"] != own:
+        row["key"] = key_of(said) if row["parent"] else root_key(whose["scope"], row["dialect"], said)
 
 
 def _read(haul: Haul, row: Row, blob: int) -> Message | None:

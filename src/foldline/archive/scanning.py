@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from foldline.archive.base import Found, Stored
-from foldline.archive.history import Shelf, masked
-from foldline.core.searchtext import SNIPPET, ask, scores, snippet
+from foldline.archive.history import Shelf, masked, opening
+from foldline.core.searchtext import SNIPPET, Asked, ask, scores, snippet
 from foldline.core.text import head
 from foldline.core.tools import call_touches
 from foldline.model import Message, ToolCall
@@ -29,43 +29,56 @@ class Filters:
     role: str | None = None
     tool: str | None = None
     file: str | None = None
-    after: float = float("-inf")
-    before: float = float("inf")
+    after: float | None = None
+    before: float | None = None
 
     def fits(self, stored: Stored, tools: tuple[str, ...]) -> bool:
         speaker = "tool" if stored.origin == "tool" else stored.role
         return (
             self.role in (None, speaker)
             and (self.tool is None or self.tool.lower() in (name.lower() for name in tools))
-            and self.after <= stored.time < self.before
+            and (self.after is None or stored.time >= self.after)
+            and (self.before is None or stored.time < self.before)
         )
 
 
 def scan(archive: Shelf, query: str, limit: int, filters: Filters) -> list[Found]:
     """Messages with all words of the query, or if none has, with any; the best first."""
     asked = ask(query)
-    every = list(_every(archive, filters))
+    every = [*_every(archive, filters)][::-1]
+    every.sort(key=lambda item: -item[0].time)
     if not asked.terms:
-        return [_one(*item, "", 0.0) for item in reversed(every)][:limit] if not query.strip() else []
+        return [_one(*item, "", 0.0) for item in every[:limit]] if not query.strip() else []
     texts = [_words(stored.message) for stored, _ in every]
-    hits = [[any(needle in text.lower() for needle in term.needles) for term in asked.terms] for text in texts]
+    texts = [masked(text) if any(_hits(asked, text)) else "" for text in texts]  # no secret is found by asking for it
+    hits = [_hits(asked, text) for text in texts]
     for wanted in (all, any):
         places = [at for at, terms in enumerate(hits) if wanted(terms)]
         if places:
-            points = scores(asked, [texts[at] for at in places])
-            best = sorted(zip(places, points, strict=True), key=lambda item: (-item[1], -item[0]))[:limit]
-            return [_one(*every[at], snippet(asked, masked(texts[at])), score) for at, score in best]
+            points = [round(score, 3) for score in scores(asked, [texts[at] for at in places])]
+            best = sorted(zip(places, points, strict=True), key=lambda item: -item[1])[:limit]
+            return [_one(*every[at], snippet(asked, texts[at]), score) for at, score in best]
     return []
 
 
+def _hits(asked: Asked, text: str) -> list[bool]:
+    """Which of the words asked for are in a text."""
+    lowered = text.lower()
+    return [any(needle in lowered for needle in term.needles) for term in asked.terms]
+
+
 def _every(archive: Shelf, filters: Filters) -> Iterator[tuple[Stored, tuple[str, ...]]]:
-    """Every message once, the oldest session first, with the tools it calls or answers."""
-    seen: set[tuple[str, int]] = set()
+    """Every message once, the oldest session first, with the tools it calls or answers.
+
+    It is the same one where all that stands before it is the same: branches share it.
+    """
+    seen: set[int] = set()
     for session in reversed(archive.sessions(filters.scope, filters.project, _SESSIONS)):
         if filters.session not in (None, session.name):
             continue
         names: dict[str, str] = {}
         touching: set[str] = set()
+        way = hash((session.scope, session.project, session.dialect))
         for stored in archive.messages(session.name):
             message = stored.message
             names |= {call.id: call.name for call in message.calls}
@@ -73,9 +86,9 @@ def _every(archive: Shelf, filters: Filters) -> Iterator[tuple[Stored, tuple[str
                 touching |= {call.id for call in message.calls if _touches(call, filters.file)}
             ids = [call.id for call in message.calls] + [result.call_id for result in message.results]
             tools = tuple(dict.fromkeys(filter(None, (names.get(name, "") for name in ids))))
-            new = (stored.ref, stored.position) not in seen
-            if new and (not filters.file or touching & set(ids)) and filters.fits(stored, tools):
-                seen.add((stored.ref, stored.position))
+            way = hash((way, stored.ref))
+            if way not in seen and (not filters.file or touching & set(ids)) and filters.fits(stored, tools):
+                seen.add(way)
                 yield stored, tools
 
 
@@ -92,7 +105,7 @@ def _words(message: Message) -> str:
 
 
 def _one(stored: Stored, tools: tuple[str, ...], shown: str, score: float) -> Found:
-    text = shown or masked(head(" ".join(_words(stored.message).split()), SNIPPET))
+    text = shown or head(opening(_words(stored.message)), SNIPPET)
     return Found(
         *(stored.ref, stored.session, "", stored.position, stored.role, stored.origin, " ".join(tools), stored.time),
         *(text, round(score, 3)),

@@ -2,7 +2,7 @@
 
     search(connection, query, …) ──> Found, Found, …     the best first, the newer of equals first
 
-Of a common word only the newest matches are ranked. How queries are read and texts are scored is in
+Of a common word only the matches that were stored last are ranked. How queries are read and texts are scored is in
 core/searchtext.py; any text is a query, and what was masked in the index is masked in what is shown.
 """
 
@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Any
 
 from foldline.archive import ways
-from foldline.archive.base import Found
+from foldline.archive.base import Found, storable
 from foldline.archive.index import TABLES, TAKE, Index
 from foldline.core.searchtext import Asked, ask, scores, snippet
 from foldline.model import REF_LENGTH
@@ -50,7 +50,8 @@ class Filters:
         return "".join(f" AND {sql}" for sql, _ in asked), [value for _, value in asked]
 
     def _values(self) -> tuple[Any, ...]:
-        return self.project, self.scope, self.role, self.tool, self.after, self.before
+        names = (None if name is None else storable(name) for name in (self.project, self.scope, self.role, self.tool))
+        return *names, self.after, self.before
 
 
 _CONDITIONS = (
@@ -87,7 +88,7 @@ def search(
     may = allowed(connection, filters)
     if asked.terms:
         return shown(connection, asked, by_words(connection, asked, filters, may, limit).scores, session)
-    nodes = [] if query.strip() else list(islice(fitting(connection, EVERY, [], filters, may), limit))
+    nodes = [] if query.strip() else list(islice(fitting(connection, EVERY, [], filters, may, NEWEST), limit))
     return shown(connection, asked, dict.fromkeys(nodes, 0.0), session)
 
 
@@ -134,7 +135,7 @@ def allowed(connection: sqlite3.Connection, filters: Filters) -> Allowed:
 
 def _touching(connection: sqlite3.Connection, file: str) -> Iterator[int]:
     """Nodes that touched a file. A path means the same as its end: one is seen from the project, one from the root."""
-    wanted = "/" + file.strip("/")
+    wanted = "/" + storable(file).strip("/")
     name = posixpath.basename(wanted)
     for path, node in connection.execute("SELECT path, node FROM files WHERE name = ?", (name,)):
         known = "/" + path.strip("/")
@@ -144,19 +145,21 @@ def _touching(connection: sqlite3.Connection, file: str) -> Iterator[int]:
 
 MATCHING = "SELECT n.id, n.parent FROM finds CROSS JOIN nodes n ON n.id = finds.rowid {} WHERE finds MATCH ?"
 EVERY = "SELECT n.id, n.parent FROM nodes n {} WHERE 1"
+NEWEST = "n.time DESC, n.id"
+"""What was said last is first; what was imported last may be old."""
 
 
 def fitting(
-    connection: sqlite3.Connection, select: str, values: list[Any], filters: Filters, allowed: Allowed
+    connection: sqlite3.Connection, select: str, values: list[Any], filters: Filters, allowed: Allowed, order: str = ""
 ) -> Iterator[int]:
-    """Nodes that fit, the newest first."""
+    """Nodes that fit, those that were stored last first, or in an order of its own."""
     where, more = filters.where()
     column = "finds.rowid" if select is MATCHING else "n.id"
     if allowed.path is not None:
         where, more = f" AND {column} BETWEEN ? AND ?{where}", [min(allowed.path), max(allowed.path), *more]
     named = filters.project is not None or filters.scope is not None
     sessions = "JOIN sessions s ON s.id = n.session" if named else ""
-    sql = f"{select.format(sessions)}{where} ORDER BY {column} DESC"
+    sql = f"{select.format(sessions)}{where} ORDER BY {order or column} DESC"
     for node, parent in connection.execute(sql, (*values, *more)):
         if allowed(node, parent):
             yield node
@@ -164,9 +167,12 @@ def fitting(
 
 def _best(connection: sqlite3.Connection, asked: Asked, nodes: Sequence[int], limit: int) -> dict[int, float]:
     texts = _texts(connection, nodes, _LOOKED_AT)
-    points = dict(zip(texts, scores(asked, list(texts.values())), strict=True))
-    best = sorted(points, key=lambda node: (-round(points[node], 3), -node))[:limit]
-    return {node: points[node] for node in best}
+    points = dict(zip(texts, (round(score, 3) for score in scores(asked, list(texts.values()))), strict=True))
+    best = sorted(points.values(), reverse=True)[:limit]
+    good = [node for node in points if best and points[node] >= best[-1]]
+    asked_for = "SELECT id FROM nodes WHERE id IN (SELECT value FROM json_each(?)) ORDER BY time DESC, id DESC"
+    newest = [row[0] for row in connection.execute(asked_for, (json.dumps(good),))]
+    return {node: points[node] for node in sorted(newest, key=lambda node: -points[node])[:limit]}
 
 
 def _texts(connection: sqlite3.Connection, nodes: Sequence[int], length: int = 0) -> dict[int, str]:

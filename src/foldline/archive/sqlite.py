@@ -11,11 +11,12 @@ import os
 import sqlite3
 import time as clock
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from foldline.archive import care, history, intake, nodes, rescue, search, transfer, ways
-from foldline.archive.base import Found, SessionInfo, Stored, Trouble
+from foldline.archive.base import Found, SessionInfo, Stored, Trouble, storable
 from foldline.archive.blobs import Blobs
 from foldline.archive.connection import WAIT, Store, default_path
 from foldline.archive.keys import Memory
@@ -26,7 +27,7 @@ from foldline.archive.verify import verify
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, Save, ViewPlan
 from foldline.dialects import jsontext
-from foldline.errors import UnknownCheckpoint
+from foldline.errors import Busy, Full, UnknownCheckpoint
 from foldline.model import Conversation, Message, Notice
 
 T = TypeVar("T")
@@ -66,6 +67,7 @@ class Archive(history.Shelf):
         self._doubted = False
         """The file was looked at, on doubt, as a whole: once is enough."""
         self._store = self._mended(lambda: Store(self.path, wait=wait, cap=cap, changed=self._renew), wait)
+        self._mended(self._finish_forgetting)
 
     def _mended(self, work: Callable[[], T], wait: float | None = None) -> T:
         """Does something with the file. One that turns out to be damaged is replaced first; then it is done anew."""
@@ -102,6 +104,14 @@ class Archive(history.Shelf):
         self._memory.clear()
         self._plans = Plans(self._blobs)
 
+    def _finish_forgetting(self) -> None:
+        """A process that was taking something out may have ended before the bytes were overwritten."""
+        with self._store.reading() as connection:
+            due = not self._store.readonly and care.is_due(connection)
+        with suppress(Busy, Full):  # whoever takes something out now does it, or the next to open the file
+            if due:
+                self._store.at_once(care.scrub)
+
     def keep(self, conversation: Conversation, scope: str = "") -> None:
         """Stores what is new. All of it is on the disk when this returns."""
         self.append(conversation, scope)
@@ -120,18 +130,29 @@ class Archive(history.Shelf):
         if not conversation.messages:
             return ""
         about = About(clock.time() if time is None else time, scope, project, title, source)
-        return self._mended(lambda: self._append(conversation, about))
+        return self._mended(lambda: self._append([(conversation, about)]))[0]
 
-    def _append(self, conversation: Conversation, about: About) -> str:
+    def keep_all(self, many: Iterable[tuple[Conversation, str]]) -> None:
+        """Like `keep` for several, each with its scope, in one transaction: all of them are on the disk, or none is."""
+        now = clock.time()
+        wanted = [(conversation, About(now, scope)) for conversation, scope in many if conversation.messages]
+        self._mended(lambda: self._append(wanted))
+
+    def _append(self, many: Sequence[tuple[Conversation, About]]) -> list[str]:
         with self._store.reading():
-            way = self._memory.look(conversation, about.scope)
-            if way.again and not about.says:
-                return way.again.session
+            ways = [(self._memory.look(conversation, about.scope), about) for conversation, about in many]
+            again = [way.again if not about.says else None for way, about in ways]
+            if all(again):
+                return [path.session for path in again if path]
             with self._store.writing() as connection:
-                path = nodes.grow(connection, way, about, self._blobs, self._index)
-            if not way.known:
-                self._memory.remember(path)
-        return path.session
+                paths = [
+                    path or nodes.grow(connection, way, about, self._blobs, self._index)
+                    for path, (way, about) in zip(again, ways, strict=True)
+                ]
+            for path, (way, _) in zip(paths, ways, strict=True):
+                if not way.known:
+                    self._memory.remember(path)
+        return [path.session for path in paths]
 
     def recall(self, digests: Sequence[str], scope: str = "") -> Recalled | None:
         with self._store.reading() as connection:
@@ -231,7 +252,7 @@ class Archive(history.Shelf):
 
         See care.py for what goes with it, and what stays. The whole file is written anew, which takes its time.
         """
-        ref = ref.strip().lower()
+        ref = storable(ref.strip().lower())
         if self._session(ref) is None:
             history.must_be_reference(ref)
         with self._store.tidying() as connection:

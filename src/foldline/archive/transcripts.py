@@ -66,15 +66,24 @@ def _at(path: Path) -> Iterator[Item | Failed]:
 
 
 def _below(folder: Path) -> Iterator[Item | Failed]:
-    for here, folders, files in os.walk(folder):
+    closed: list[OSError] = []
+    for here, folders, files in os.walk(folder, onerror=closed.append):
         folders.sort()
         if opencode.is_storage(Path(here)):
             folders.clear()
-            yield from (Item(k.name, k.stamp, k.changed, k.load) for k in opencode.in_storage(Path(here)))
+            yield from _in_storage(Path(here))
             continue
         for name in sorted(files):
             if name == opencode.DATABASE or _is_transcript(name):
                 yield from _in_file(Path(here, name))
+    yield from (Failed(str(error.filename), f"cannot be looked into: {error.strerror}") for error in closed)
+
+
+def _in_storage(folder: Path) -> Iterator[Item | Failed]:
+    try:
+        yield from (Item(k.name, k.stamp, k.changed, k.load) for k in opencode.in_storage(folder))
+    except OSError as error:  # opencode itself may take files away meanwhile
+        yield Failed(str(folder), f"cannot be read: {error.strerror}; import it again")
 
 
 def _is_transcript(name: str) -> bool:

@@ -99,18 +99,20 @@ def _named(connection: sqlite3.Connection, blob: int, name: bytes, what: str) ->
 
 
 def _sessions(connection: sqlite3.Connection, seen: _Seen) -> Iterator[Trouble]:
-    rows = connection.execute("SELECT id, name, leaf, messages, scope, root, forked FROM sessions").fetchall()
+    rows = connection.execute("SELECT id, name, leaf, messages, scope, project, root, forked FROM sessions").fetchall()
     known = {row[0] for row in rows}
-    for _, name, leaf, count, scope, root, forked in rows:
+    for _, name, leaf, count, scope, project, root, forked in rows:
         steps = ways.path(connection, leaf)
         if len(steps) != count or not steps or steps[0].node != root:
             yield Trouble("session", name, f"{count} messages lead to its end, and {len(steps)} are there")
         if forked is not None and forked not in known:
             yield Trouble("session", name, "the session it branched off is not there")
-        yield from _history(connection, steps, scope, seen)
+        yield from _history(connection, steps, (scope, project), seen)
 
 
-def _history(connection: sqlite3.Connection, steps: list[ways.Step], scope: str, seen: _Seen) -> Iterator[Trouble]:
+def _history(
+    connection: sqlite3.Connection, steps: list[ways.Step], whose: tuple[str, str], seen: _Seen
+) -> Iterator[Trouble]:
     """The messages of a history that no other had: each at its place, under the key that its words give."""
     placed = _Placed(connection, steps)
     for at, step in enumerate(steps):
@@ -123,7 +125,7 @@ def _history(connection: sqlite3.Connection, steps: list[ways.Step], scope: str,
             if not one.hash:
                 yield _trouble(step, f"the bytes of one of its versions are missing (blob {one.blob})")
             elif not seen.unread(one.blob):
-                yield from _version(connection, one, scope, placed, masked=one.blob in seen.masked)
+                yield from _version(connection, one, whose, placed, masked=one.blob in seen.masked)
 
 
 @dataclass(slots=True)
@@ -154,12 +156,12 @@ def _versions(connection: sqlite3.Connection, step: ways.Step) -> Iterator[ways.
 
 
 def _version(
-    connection: sqlite3.Connection, step: ways.Step, scope: str, placed: _Placed, *, masked: bool
+    connection: sqlite3.Connection, step: ways.Step, whose: tuple[str, str], placed: _Placed, *, masked: bool
 ) -> Iterator[Trouble]:
     key, own = connection.execute("SELECT key, blob FROM nodes WHERE id = ?", (step.node,)).fetchone()
     try:
         message = placed.message(step)
-        derived = root_key(scope, step.dialect, message) if step.position == 0 else key_of(message)
+        derived = {key_of(message)} if step.position else _roots(message, step.dialect, *whose)
     except _READING as error:
         yield _trouble(step, f"it cannot be read: {error}")
         return
@@ -167,9 +169,14 @@ def _version(
         return
     if own == step.blob and (message.role, message.origin.value) != (step.role, step.origin):
         yield _trouble(step, f"it is stored as the {step.origin}'s and says the {message.origin.value}'s")
-    if derived != key:
+    if key not in derived:
         yield _trouble(step, "its words no longer give the key that it is found by")
     yield from _results(connection, step, message)
+
+
+def _roots(message: Message, dialect: str, scope: str, project: str) -> set[bytes]:
+    """The keys of a first message: of any project's, and of its own project's alone."""
+    return {root_key(scope, dialect, message), root_key(scope, dialect, message, project)}
 
 
 def _results(connection: sqlite3.Connection, step: ways.Step, message: Message) -> Iterator[Trouble]:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from foldline.archive import blobs, rebuild
-from foldline.archive.base import SessionInfo, Stored
+from foldline.archive.base import SessionInfo, Stored, storable
 from foldline.errors import ArchiveError, Corrupt, InputError
 from foldline.model import REF_LENGTH, Message, ToolResult
 
@@ -222,7 +222,7 @@ def sessions(
 ) -> list[SessionInfo]:
     """Sessions, the newest first; those of one name, scope or project where one is given."""
     wanted = {"sessions.name": name, "sessions.scope": scope, "sessions.project": project}
-    asked = {column: value for column, value in wanted.items() if value is not None}
+    asked = {column: storable(value) for column, value in wanted.items() if value is not None}
     where = " AND ".join(f"{column} = ?" for column in asked) or "1"
     rows = connection.execute(
         f"""SELECT sessions.name, sessions.scope, sessions.project, sessions.title, sessions.dialect, sessions.source,
@@ -237,7 +237,7 @@ def sessions(
 
 
 def leaf_of(connection: sqlite3.Connection, session: str) -> int:
-    row = connection.execute("SELECT leaf FROM sessions WHERE name = ?", (session,)).fetchone()
+    row = connection.execute("SELECT leaf FROM sessions WHERE name = ?", (storable(session),)).fetchone()
     if row is None:
         raise ArchiveError(f"there is no session {session} in this archive; sessions() lists those there are")
     return int(row[0])

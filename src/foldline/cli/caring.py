@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from foldline.cli import exits
-from foldline.cli.keeping import Asked, asking, line, reference
+from foldline.cli.keeping import Asked, asking, line, masked, reference
 from foldline.cli.options import print_json
 from foldline.cli.screen import say, working
 
@@ -35,7 +35,7 @@ def verify(asked: Asked) -> int:
     with asked.opened() as archive, working(f"checking {archive.path}", quiet=asked.json):
         troubles = list(archive.verify())
     if asked.json:
-        found = [asdict(trouble) for trouble in troubles]
+        found = [{**asdict(trouble), "what": masked(trouble.what)} for trouble in troubles]
         print_json({"archive": str(archive.path), "sound": not troubles, "troubles": found})
     else:
         for trouble in islice(troubles, SHOWN):
@@ -71,6 +71,8 @@ def forget(asked: Asked, ref: str, yes: bool) -> None:
     kept = f"; {done.kept:,} stay, because {', '.join(done.shared)} share them" if done.kept else ""
     folds = f", and {len(done.checkpoints):,} checkpoints that may quote them" if done.checkpoints else ""
     print(line(f"{done.messages:,} messages of {', '.join(done.sessions)} are forgotten{folds}{kept}"))
+    for copy in sorted(archive.path.parent.glob(f"{archive.path.name}.damaged-*")):
+        say(line(f"note: {copy} was set aside when the archive was damaged, and may still hold it; delete it yourself"))
 
 
 def _meant(archive: Archive, ref: str) -> None:

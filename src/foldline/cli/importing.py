@@ -22,6 +22,7 @@ from foldline.cli.keeping import Asked, asking, line, when
 from foldline.cli.options import SHOWN_NOTICES, print_json
 from foldline.cli.screen import safe, say, working
 from foldline.errors import InputError
+from foldline.redact import redact_value
 
 if TYPE_CHECKING:
     from foldline.archive import Archive
@@ -90,9 +91,11 @@ def _is_export(path: str) -> bool:
     """It begins as `foldline export` writes it."""
     from foldline.archive.transfer import FORMAT
 
+    if not os.path.isfile(path):  # to open a pipe is to wait for whoever writes to it
+        return False
     try:
         with open(path, "rb") as file:
-            return os.path.isfile(path) and f'"format":"{FORMAT}"'.encode() in file.read(HEADER)
+            return f'"format":"{FORMAT}"'.encode() in file.read(HEADER)
     except OSError:
         return False  # reading it will say what is wrong
 
@@ -115,7 +118,8 @@ def _read(given: Any) -> Conversation:
 
 def _answer(asked: Asked, archive: Archive, brought: Brought, copies: Sequence[Copy]) -> None:
     if asked.json:
-        print_json({"archive": str(archive.path), **asdict(brought), "exports": [asdict(copy) for copy in copies]})
+        told = {**asdict(brought), "exports": [asdict(copy) for copy in copies]}
+        print_json({"archive": str(archive.path), **redact_value(told)})
         return
     _tell(brought)
     for copy in copies:
@@ -167,7 +171,7 @@ def _watched(asked: Asked, archive: Archive, importer: Importer, where: list[Pat
 
 def _news(asked: Asked, archive: Archive, brought: Brought) -> None:
     if asked.json:
-        print(json.dumps({"archive": str(archive.path), **asdict(brought)}), flush=True)
+        print(json.dumps({"archive": str(archive.path), **redact_value(asdict(brought))}), flush=True)
         return
     _tell(brought)
     if brought.messages:

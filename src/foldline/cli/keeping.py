@@ -48,13 +48,23 @@ class Asked:
         from foldline.archive.place import default_path
 
         path = Path(self.archive).expanduser() if self.archive else default_path()
-        if not make and not path.exists() and not path.is_symlink():
-            raise ArchiveError(f"there is no archive {path}; `foldline import` or `foldline compact` begin one")
+        if not make:
+            _must_be_there(path)
         archive = Archive(path)
         try:
             yield archive
         finally:
             archive.close()
+
+
+def _must_be_there(path: Path) -> None:
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        what = f"there is no archive {path}; `foldline import` or `foldline compact` begin one"
+        raise ArchiveError(what) from None
+    except OSError as error:
+        raise ArchiveError(f"{path} cannot be opened: {error.strerror}; look at the permissions") from None
 
 
 def asking(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -71,7 +81,9 @@ def reference(given: str) -> str:
     """A reference as it is looked for. Case and blanks around it do not matter."""
     if not given.strip():
         raise click.UsageError("give a reference: `foldline search` and `foldline show SESSION` list some")
-    return given.strip().lower()
+    from foldline.archive.base import storable
+
+    return storable(given.strip().lower())
 
 
 def masked(text: str) -> str:

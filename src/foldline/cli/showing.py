@@ -209,7 +209,7 @@ def _words(parts: Iterable[Part]) -> Iterator[str]:
             case Media():
                 yield f"[{part.kind} {part.mime} {part.url or f'{len(part.data):,} characters of base64'}]"
             case Opaque():
-                yield f"[{part.kind or 'unknown'}] {json.dumps(dict(part.extra), default=str)[:500]}"
+                yield f"[{part.kind or 'unknown'}] {masked(json.dumps(dict(part.extra), default=str))[:500]}"
 
 
 def _arguments(call: Any) -> str:

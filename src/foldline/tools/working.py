@@ -30,7 +30,7 @@ def plan(desk: Desk, operation: str, **arguments: Any) -> Answer:
 
 def memory_list(desk: Desk) -> Answer:
     memory = memory_files.find(desk.root)
-    if not memory.files:
+    if not memory.files and not memory.notices:
         return Answer(f"This project has no memory files; sought were {', '.join(memory_files.NAMES)}.")
     skipped = [f"- not listed: {one_line(notice.text, 300)}" for notice in memory.notices[:_NOTICES]]
     more = len(memory.notices) - len(skipped)
