@@ -1,12 +1,18 @@
 """What the proxy adds: beside a direct connection, and beside a bare pass-through of the same stack.
 
     python bench/proxy.py [requests]
+    python bench/proxy.py --memory [requests]
 
 Four processes on one machine: a provider, a pass-through of a few lines (uvicorn and aiohttp, as the proxy has them),
 the proxy, and the client. A conversation grows by a step with every request, as an agent's does, so nothing is answered
 from the request before. The three ways take turns, request by request, with a pause between, so that a busy machine
 slows all alike. `added` is what the proxy takes more than the pass-through. The provider answers at once; where the
 archive is a file it takes 25 ms, far less than any model: the commit runs beside it.
+
+A heart beats in the event loops of the proxy and of the pass-through. How late a beat comes is what the loop was held
+up; `ours` is the part of it in which the process had the processor, so what another process took is not in it.
+
+With `--memory`: 10,000 requests of conversations that come, grow long and go, some at once, at rest and folding.
 """
 
 from __future__ import annotations
@@ -37,6 +43,13 @@ PAUSE_BETWEEN = 0.02
 WAIT = 0.025
 REST_P50, REST_P99, EVENT = 1.0, 10.0, 0.5
 """Milliseconds that the proxy may add at rest, at 200,000 tokens, and to an event of a stream."""
+BEAT, LATE = 0.002, 10.0
+"""Seconds between two beats of the heart, and the milliseconds that one may be late."""
+REQUESTS = 10_000
+TALKS, STEPS, STEP = 8, 50, 600
+"""Conversations at once, requests of each before it makes place for a new one, words that each request adds."""
+MEMORY_WINDOW = 20_000
+"""Tokens: half of what such a conversation grows to, so that it is folded more than once."""
 STREAMS = 1_000
 EVENTS, PAUSE = 200, 0.005
 WORDS = ("the", "test", "in", "module", "fails", "because", "value", "is", "none", "at", "line", "while", "reading")
@@ -62,8 +75,8 @@ class Talk:
         self.rows.append(json.dumps({"role": "user", "content": [result]}))
         return len(self.rows[-1]) + len(self.rows[-2])
 
-    def next(self) -> bytes:
-        self._grow(20)
+    def next(self, words: int = 20) -> bytes:
+        self._grow(words)
         return (f'{{"model":"m{self.seed}","max_tokens":64,"messages":[' + ",".join(self.rows) + self.end).encode()
 
 
@@ -132,17 +145,48 @@ def bare(target: str) -> Callable[..., Awaitable[None]]:
     return application
 
 
+class Heart:
+    """Beats in an event loop, and notes by how much each beat was late: on the clock, and in the process's own time."""
+
+    def __init__(self) -> None:
+        self.late: list[float] = []
+        self.ours: list[float] = []
+
+    async def beat(self) -> None:
+        while True:
+            wall, own = time.perf_counter(), time.process_time()
+            await asyncio.sleep(BEAT)
+            late = time.perf_counter() - wall - BEAT
+            self.late.append(late * 1_000)
+            self.ours.append(min(late, time.process_time() - own) * 1_000)
+
+    def taken(self) -> str:
+        """All beats since the last time, as JSON."""
+        told = json.dumps({"clock": self.late, "ours": self.ours})
+        self.late, self.ours = [], []
+        return told
+
+
+async def until_told() -> None:
+    """Until the input ends. Whoever writes a line to it is told how the heart beat."""
+    heart = Heart()
+    beating = asyncio.create_task(heart.beat())
+    while await asyncio.to_thread(sys.stdin.readline):
+        print(heart.taken(), flush=True)
+    beating.cancel()
+
+
 async def serve(role: str, target: str, window: str, folder: str) -> None:
     if role == "foldline":
         from foldline.archive import Archive
-        from foldline.proxy.serve import Config, start
+        from foldline.proxy.serve import Config, at_home, start
         from foldline.proxy.upstreams import Upstream
 
         table = (Upstream("test", target, "anthropic"),)
         archive = Archive(Path(folder) / "archive.db") if folder else None
-        async with start(Config(table, window=int(window), archive=archive)) as running:
+        async with start(Config(table, window=int(window), archive=archive)) as running, at_home(running):
             print(running.url("test"), flush=True)
-            await asyncio.to_thread(sys.stdin.read)
+            await until_told()
         return
     import socket
 
@@ -155,7 +199,7 @@ async def serve(role: str, target: str, window: str, folder: str) -> None:
     server = uvicorn.Server(uvicorn.Config(application, lifespan="off", log_level="critical", access_log=False))
     print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
-    await asyncio.to_thread(sys.stdin.read)
+    await until_told()
     server.should_exit = True
     await serving
     for session in SESSIONS:
@@ -170,6 +214,15 @@ class Process:
         self.process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         self.url = self.process.stdout.readline().strip()
+
+    def beats(self) -> dict[str, list[float]]:
+        """How late its heart beat, in milliseconds, since the last time this was asked."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        beats: dict[str, list[float]] = json.loads(self.process.stdout.readline())
+        return beats
 
     def memory(self) -> float:
         """Megabytes it holds."""
@@ -266,14 +319,29 @@ async def held(process: Process, base: str) -> str:
 
 
 async def memory(process: Process, base: str, count: int) -> list[float]:
-    """What it holds after each fifth of so many requests of ever new conversations."""
-    held_then = []
+    """What it holds after each fifth of so many requests."""
+    held_then, seeds = [], iter(range(10_000, 10_000 + count))
+
+    async def worker(session: aiohttp.ClientSession, times: int) -> None:
+        talk = Talk(0, next(seeds))
+        for number in range(1, times + 1):
+            body = talk.next(STEP).replace(f'"m{talk.seed}'.encode(), b'"m', 1)
+            await one(session, base, body)
+            if number % STEPS == 0:
+                talk = Talk(0, next(seeds))
+
     async with aiohttp.ClientSession() as session:
-        for number in range(count):
-            await one(session, base, Talk(500, seed=10_000 + number).next().replace(b'"m1', b'"n', 1))
-            if (number + 1) % (count // 5) == 0:
-                held_then.append(process.memory())
+        for _ in range(5):
+            await asyncio.gather(*(worker(session, count // 5 // TALKS) for _ in range(TALKS)))
+            held_then.append(process.memory())
     return held_then
+
+
+def late(who: str, process: Process) -> None:
+    beats = process.beats()
+    over = sum(beat > LATE for beat in beats["ours"])
+    shown = "   ".join(f"{name} {at(found, 0.99):6.1f} {max(found):6.1f}" for name, found in beats.items())
+    print(f"    {who:9} beats late, ms p99 max   {shown}   ours over {LATE:.0f} ms: {over} of {len(beats['ours']):,}")
 
 
 def table(name: str, times: dict[str, list[float]]) -> str:
@@ -292,9 +360,9 @@ async def measure(count: int, folder: str) -> None:
             bases = {"direct": upstream.url, "bare": relay.url, "foldline": proxy.url}
             ways = {name: f"{base}/v1/messages{'?wait=1' if kept else ''}" for name, base in bases.items()}
             try:
-                await compare(state, ways, count)
+                await compare(state, ways, {"bare": relay, "foldline": proxy}, count)
                 if kept:
-                    await endure(proxy, ways, count * 10)
+                    await endure(proxy, ways)
             finally:
                 proxy.stop()
     finally:
@@ -302,7 +370,7 @@ async def measure(count: int, folder: str) -> None:
         upstream.stop()
 
 
-async def compare(state: str, ways: Ways, count: int) -> None:
+async def compare(state: str, ways: Ways, hearts: dict[str, Process], count: int) -> None:
     for name, tokens in TOKENS.items():
         if state == "folding" and tokens < 10_000:
             continue
@@ -310,19 +378,37 @@ async def compare(state: str, ways: Ways, count: int) -> None:
         print(f"{state}, {name}")
         print("  " + table("ms p50 p99", await latency(ways, tokens, repeat)), flush=True)
         for connections in (1, 16):
+            for heart in hearts.values():
+                heart.beats()
             rates = {way: await throughput(base, tokens, connections, repeat, 77) for way, base in ways.items()}
             shown = "   ".join(f"{way} {rate:8.1f}         " for way, rate in rates.items())
             ratio = rates["bare"] / rates["foldline"]
             print(f"  {f'{connections} at once, a second':20} {shown} ratio {ratio:.1f}", flush=True)
+            for who, heart in hearts.items():
+                late(who, heart)
 
 
-async def endure(proxy: Process, ways: Ways, count: int) -> None:
+async def endure(proxy: Process, ways: Ways) -> None:
     found = {way: await delays(base) for way, base in ways.items()}
     print(table("events, ms p50 p99", found), flush=True)
     print(f"streams: {await held(proxy, ways['foldline'])}", flush=True)
-    steps = await memory(proxy, ways["foldline"].partition("?")[0], count)
-    shown = ", ".join(f"{step:.0f}" for step in steps)
-    print(f"memory over {count:,} requests: {shown} MB; the last fifth added {steps[-1] - steps[-2]:.1f}", flush=True)
+
+
+async def remember(count: int, folder: str) -> None:
+    upstream = Process("provider")
+    try:
+        for state, window in (("resting", 1_000_000), ("folding", MEMORY_WINDOW)):
+            place = Path(folder) / state
+            proxy = Process("foldline", upstream.url, window, str(place))
+            try:
+                steps = await memory(proxy, f"{proxy.url}/v1/messages", count)
+            finally:
+                proxy.stop()
+            shown = ", ".join(f"{step:.0f}" for step in steps)
+            more = steps[-1] - steps[-2]
+            print(f"{state}: memory over {count:,} requests: {shown} MB; the last fifth added {more:.1f}", flush=True)
+    finally:
+        upstream.stop()
 
 
 def main() -> None:
@@ -333,11 +419,15 @@ def main() -> None:
         return
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    load = os.getloadavg()[0]
-    print(f"targets: at rest {REST_P50} ms p50, {REST_P99} ms p99 added; an event {EVENT} ms. Load now: {load:.1f}")
+    endures = sys.argv[1:2] == ["--memory"]
+    said = sys.argv[2:] if endures else sys.argv[1:]
     with tempfile.TemporaryDirectory(prefix="foldline-proxy-") as folder:
-        asyncio.run(measure(count, folder))
+        if endures:
+            asyncio.run(remember(int(said[0]) if said else REQUESTS, folder))
+            return
+        load = os.getloadavg()[0]
+        print(f"targets: at rest {REST_P50} ms p50, {REST_P99} ms p99 added; an event {EVENT} ms. Load now: {load:.1f}")
+        asyncio.run(measure(int(said[0]) if said else 200, folder))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`foldline proxy`, `run` and `status`, as a user calls them; and WebSockets, which pass untouched."""
+"""`foldline proxy` and `status` as a user calls them, and WebSockets, untouched. See test_run.py for `run`."""
 
 import json
 import os
@@ -6,7 +6,6 @@ import signal
 import stat
 import subprocess
 import sys
-import tomllib
 import urllib.request
 
 import aiohttp
@@ -25,28 +24,6 @@ FOLDLINE = [sys.executable, "-m", "foldline.cli.main"]
 @pytest.fixture
 def home(tmp_path):
     return {**os.environ, "FOLDLINE_HOME": str(tmp_path)}
-
-
-def test_run_sets_the_environment_and_ends_with_the_commands_code(home):
-    show = "import os; print(*sorted(k for k in os.environ if 'BASE' in k and '127.0.0.1' in os.environ[k])); exit(7)"
-    done = subprocess.run(
-        [*FOLDLINE, "run", "--", sys.executable, "-c", show], env=home, capture_output=True, text=True
-    )
-    assert done.returncode == 7, done.stderr
-    assert {"ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"} <= set(done.stdout.split())
-
-
-def test_codex_which_reads_no_environment_is_told_by_its_arguments(home, tmp_path):
-    codex = tmp_path / "codex"
-    codex.write_text(f"#!{sys.executable}\nimport sys\nprint(*sys.argv[1:], sep='\\n')\n")
-    codex.chmod(0o755)
-    done = subprocess.run([*FOLDLINE, "run", "--", codex, "exec", "hi"], env=home, capture_output=True, text=True)
-    said = done.stdout.splitlines()
-    assert said[:3] == ["-c", "model_provider=foldline", "-c"], done.stderr
-    settings = tomllib.loads(said[3])["model_providers"]["foldline"]
-    assert settings["base_url"].startswith("http://127.0.0.1:")
-    assert settings["base_url"].endswith("/openai/v1")
-    assert said[4:] == ["exec", "hi"]
 
 
 def test_run_says_when_there_is_no_such_command(home):

@@ -152,12 +152,10 @@ def _config(wish: Wish, **more: Any) -> Config:
 
 
 def _upstreams(wish: Wish) -> tuple[Upstream, ...]:
-    """Those that were named; all that are known when none was."""
-    if not wish.upstreams:
-        return tuple(KNOWN.values())
+    """Those that were named; all that are known when none was, at the addresses that the config file gives them."""
     usual = CONFIG.expanduser()
     config = wish.config or (usual if usual.is_file() else None)
-    return tuple(upstream(name, wish.dialect, config) for name in wish.upstreams)
+    return tuple(upstream(name, wish.dialect, config) for name in wish.upstreams or KNOWN)
 
 
 def _caller(wish: Wish) -> Caller | None:
@@ -226,9 +224,9 @@ def _environment(config: Config, running: Running) -> dict[str, str]:
 @asynccontextmanager
 async def _started(config: Config) -> AsyncIterator[Running]:
     """A proxy that `status` can find."""
-    from foldline.proxy.serve import start
+    from foldline.proxy.serve import at_home, start
 
-    async with start(config) as running:
+    async with start(config) as running, at_home(running):
         entry = _folder() / f"{running.port}.json"
         _written(entry, {"origin": running.origin, "secret": running.secret, "pid": os.getpid()})
         try:

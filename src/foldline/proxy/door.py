@@ -23,6 +23,7 @@ from foldline.errors import ProxyError, TooLarge
 from foldline.model import Notice
 from foldline.proxy import headers as heads
 from foldline.proxy import routes
+from foldline.proxy.beside import Kept
 from foldline.proxy.bodies import Gone, Pool, Receive, take
 from foldline.proxy.forward import Forwarder
 from foldline.proxy.guard import Guard, Refusal
@@ -36,8 +37,9 @@ from foldline.proxy.upstreams import Upstream, Upstreams
 from foldline.proxy.waiting import Sender, pieces, while_there
 
 T = TypeVar("T")
-THREADS = 4
-"""Requests that are fitted at the same time; more would only take turns."""
+THREADS = 2
+"""Requests that are fitted at the same time: one waits for the disk while another computes. Whatever more compute only
+take turns, and the event loop has to wait for a turn of each."""
 _KINDS = (b"application/json",)
 
 
@@ -160,11 +162,11 @@ class Door:
         began = time.perf_counter()
         turn = await self._in_thread(self._turns.prepare, call.route, call.upstream, sent, coding)
         took = time.perf_counter() - began
-        if (fitted := turn.ready.fitted) is not None:
-            self._health.fitted(took, fitted.receipt.tokens_before, fitted.receipt.tokens_after)
+        if turn.ready.fitted is not None:
+            self._health.fitted(took)
         turn, relay = await self._delivered(call, turn, sent)
         try:
-            await relay.pass_on(call.send, _added(turn), lambda: self._settled(turn))
+            await relay.pass_on(call.send, _added(turn), lambda: self._settled(turn.ready.kept))
         finally:
             relay.close()
             self._tell(call, relay.status, turn, took)
@@ -198,20 +200,22 @@ class Door:
             raise Unwelcome(502, "the provider answers with a redirect, which is not followed; check its address")
         return answer
 
-    async def _settled(self, turn: Turn) -> None:
-        """The originals are on the disk before the reply ends."""
-        kept = turn.ready.kept
+    async def _settled(self, kept: Kept | None) -> None:
+        """What a turn keeps is on the disk before the reply ends."""
         if kept is None:
             return
-        done = all(future.done() for future in kept.pending)
-        failed = kept.settle() if done else await self._in_thread(kept.settle)
-        if failed is not None:
+        waiting = [asyncio.wrap_future(future) for future in kept.pending if not future.done()]
+        await asyncio.gather(*waiting, return_exceptions=True)
+        if (failed := kept.settle()) is not None:
             self._health.notice(Notice("archive-failed", str(failed)))
 
     def _afterwards(self, turn: Turn, relay: Relay) -> None:
-        task = asyncio.create_task(self._in_thread(self._turns.after, turn, relay))
+        task = asyncio.create_task(self._after(turn, relay))
         self._behind.add(task)
         task.add_done_callback(self._behind_done)
+
+    async def _after(self, turn: Turn, relay: Relay) -> None:
+        await self._settled(await self._in_thread(self._turns.after, turn, relay))
 
     def _behind_done(self, task: asyncio.Task[None]) -> None:
         self._behind.discard(task)

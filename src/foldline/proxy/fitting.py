@@ -58,7 +58,7 @@ class Fitter:
         if conversation.head.remote or not conversation.messages:
             return Ready(body, conversation)
         try:
-            fitted, kept = room.fit(conversation)
+            fitted, kept = room.fit(conversation, len(body))
         except CannotFit as cannot:
             return _smallest(body, conversation, cannot)
         except Exception as error:  # whatever it is, the user's turn goes on
@@ -69,7 +69,7 @@ class Fitter:
     def look(self, room: Room, body: bytes, conversation: Conversation) -> Ready:
         """The same for a request that only counts: no trace is left."""
         try:
-            return ready(body, conversation, room.look(conversation), None)
+            return ready(body, conversation, room.look(conversation, len(body)), None)
         except CannotFit as cannot:
             return _smallest(body, conversation, cannot)
         except Exception as error:

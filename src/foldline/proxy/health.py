@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import threading
 import time
 from collections import Counter as Counts
 from collections.abc import Mapping
@@ -44,10 +45,11 @@ class Health:
         self._overflows = Counter("foldline_overflows", "Prompts a provider found too large", ["how"], **make)
         self._notices = Counter("foldline_notices", "Notices given", ["code"], **make)
         self._summaries = Counter("foldline_summaries", "Summaries prepared ahead of need", ["outcome"], **make)
-        self._saved = Counter("foldline_tokens_saved", "Tokens that were not sent", **make)
+        self._saved = Counter("foldline_tokens_saved", "Tokens of histories that were not sent", **make)
         self._fits = Histogram("foldline_fit_seconds", "Reading and fitting a request", buckets=_FIT, **make)
         self._open = Gauge("foldline_open_requests", "Requests being served", **make)
         self._totals: Counts[str] = Counts()
+        self._lock = threading.Lock()
         self._since = time.time()
         self.open = 0
 
@@ -61,33 +63,43 @@ class Health:
 
     def refused(self, status: int) -> None:
         self._refused.labels(status).inc()
-        self._totals["refused"] += 1
+        self._add("refused", 1)
         log.info("refused", extra={"fields": {"status": status}})
 
-    def fitted(self, seconds: float, before: int, after: int) -> None:
+    def fitted(self, seconds: float) -> None:
         self._fits.observe(seconds)
-        self._saved.inc(max(0, before - after))
-        self._totals["tokens saved"] += max(0, before - after)
+
+    def saved(self, tokens: int) -> None:
+        self._saved.inc(tokens)
+        self._add("tokens saved", tokens)
 
     def overflow(self, how: str) -> None:
         self._overflows.labels(how).inc()
-        self._totals[f"overflow: {how}"] += 1
+        self._add(f"overflow: {how}", 1)
 
     def summary(self, outcome: str) -> None:
         self._summaries.labels(outcome).inc()
-        self._totals[f"summaries {outcome}"] += 1
+        self._add(f"summaries {outcome}", 1)
 
     def notice(self, notice: Notice) -> None:
         self._notices.labels(notice.code).inc()
-        self._totals[f"notice: {notice.code}"] += 1
+        self._add(f"notice: {notice.code}", 1)
 
     def tell(self, told: Mapping[str, Any]) -> None:
         """One answered request."""
         labels = (told.get(name, "") for name in ("upstream", "dialect", "operation", "status", "action"))
         self._requests.labels(*labels).inc()
-        self._totals["requests"] += 1
-        self._totals[f"{told.get('action') or 'passed'}"] += 1
+        self._add("requests", 1)
+        self._add(f"{told.get('action') or 'passed'}", 1)
         log.info("request", extra={"fields": {name: told[name] for name in TOLD if name in told}})
+
+    def _add(self, name: str, count: int) -> None:
+        with self._lock:
+            self._totals[name] += count
+
+    @property
+    def answered(self) -> int:
+        return self._totals["requests"]
 
     def state(self) -> dict[str, Any]:
         return {"since": self._since, "open": self.open, "counts": dict(sorted(self._totals.items()))}

@@ -12,14 +12,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from foldline.errors import CallerError, Overflow
 from foldline.overflow import overflow_in
 from foldline.proxy import headers as heads
 from foldline.proxy.bodies import unpacked
-from foldline.proxy.signals import Events, Watch, whole
+from foldline.proxy.signals import LARGE, Events, Verdict, Watch, whole
 
+T = TypeVar("T")
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 HOLD_SECONDS = 10.0
 """How long a stream that says nothing is held back: an overflow is told at once, and clients wait this long."""
@@ -119,7 +120,7 @@ class Relay:
         await self._read_all(REPLY_MOST)
         said = b"".join(self._held)
         if self._whole:
-            self.watch = whole(self.watch.dialect, said, self.watch.tokens)
+            self.watch = await _aside(said, whole, self.watch.dialect, said, self.watch.tokens)
         refusal = self.watch.refusal
         return Outcome(200, self.watch, refusal if isinstance(refusal, Overflow) else None, said[:ERROR_MOST])
 
@@ -138,7 +139,7 @@ class Relay:
         while (chunk := await self._next()) is not None:
             self._held.append(chunk)
             size += len(chunk)
-            verdicts = [self.watch.see(data) for data in self._events.feed(chunk)]
+            verdicts = await self._heard(chunk)
             if "refused" in verdicts and not self.watch.good:
                 refusal = self.watch.refusal
                 overflow = refusal if isinstance(refusal, Overflow) else None
@@ -150,13 +151,19 @@ class Relay:
         return Outcome(200, self.watch, _SILENCE if self._tight and not size else None)
 
     async def pass_on(self, send: Send, added: heads.Pairs, last: Callable[[], Awaitable[None]]) -> None:
-        """All of it to the client, what was held first. `last` is waited for before the end is told."""
+        """All of it to the client, what was held first. `last` is waited for before the end is told.
+
+        The last byte of an answer whose length was told is its end, so one that is held whole waits for it as a whole.
+        """
         pairs = heads.back(self._pairs, length=True) + added
+        if self._whole:
+            await last()
         await send({"type": "http.response.start", "status": self._answer.status, "headers": pairs})
         async for chunk in self._all():
             if chunk:
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
-        await last()
+        if not self._whole:
+            await last()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _all(self) -> AsyncIterator[bytes]:
@@ -170,8 +177,10 @@ class Relay:
             yield chunk
             self._keep(chunk)
             if self.streams and self._coding in ("", "identity"):
-                for data in self._events.feed(chunk):
-                    self.watch.see(data)
+                await self._heard(chunk)
+
+    async def _heard(self, chunk: bytes) -> list[Verdict]:
+        return [await _aside(data, self.watch.see, data) for data in self._events.feed(chunk)]
 
     def _keep(self, chunk: bytes) -> None:
         self._size += len(chunk)
@@ -197,6 +206,11 @@ class Relay:
         except (aiohttp.ClientError, ConnectionError, TimeoutError) as error:
             raise Cut(type(error).__name__) from None
         return chunk
+
+
+async def _aside(data: bytes, function: Callable[..., T], *arguments: Any) -> T:
+    """Here and now for the small, in a thread for what would hold up the event loop."""
+    return await asyncio.to_thread(function, *arguments) if len(data) > LARGE else function(*arguments)
 
 
 def _plain(body: bytes, coding: str) -> bytes:

@@ -7,11 +7,10 @@ Only for the archive: the client has had its bytes long before.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from foldline.proxy.signals import Events
+from foldline.proxy.signals import Events, loaded
 
 Element = dict[str, Any]
 
@@ -119,10 +118,7 @@ def _objects(value: object) -> list[Element]:
 
 
 def _loaded(data: bytes) -> Mapping[str, Any]:
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
-        return {}
+    value = loaded(data)
     return value if isinstance(value, dict) else {}
 
 

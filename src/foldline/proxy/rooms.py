@@ -1,10 +1,12 @@
-"""One room for each model that is talked to: its budget, and the compactors that keep its conversations inside.
+"""One room for each model that is talked to: its budget, what its provider taught, and a seat for each conversation.
 
     room.fit       a turn: folds by extraction, at once, or as a model has written ahead of need
     room.look      the same without a trace, for requests that only count
+    room.again     a smaller view after a refusal; the window that was named holds for the whole room
     room.prepare   asks the model; a turn never waits for it
 
-Deciding is the compactors' matter; when to prepare is in ahead.py.
+A conversation has a seat of its own, with compactors of its own: none waits while another is folded. Deciding is the
+compactors' matter; when to prepare is in ahead.py.
 """
 
 from __future__ import annotations
@@ -18,12 +20,22 @@ from typing import Any
 from foldline.archive.base import Backend
 from foldline.callers import Caller
 from foldline.compactor import Compactor, Fitted
-from foldline.model import Conversation, Notice
+from foldline.core import budget as core
+from foldline.core.meter import Meter
+from foldline.errors import Overflow
+from foldline.model import Conversation, Message, Notice
 from foldline.models import Budget
 from foldline.proxy.beside import Beside, Glass, Kept
+from foldline.proxy.signals import Silent
+from foldline.recovery import learnt
+from foldline.tokens import meter_for
 
 ROOMS = 64
 """Models talked to at once. A client may name any model, so there is a limit."""
+SEATS = 64
+"""Conversations of which something is kept at hand between turns …"""
+BYTES = 256 << 20
+"""… and their bytes; those that were silent longest go first."""
 
 
 @dataclass(frozen=True)
@@ -43,48 +55,134 @@ class Settings:
         return Budget.for_model(model, reserve=self.reserve)
 
 
-class Room:
-    """Keeps the conversations with one model of one provider inside its window."""
+class _Seat:
+    """One conversation's compactors, in one budget. What is seldom needed is made when it is."""
 
-    def __init__(self, settings: Settings, model: str, scope: str, archive: Beside) -> None:
-        self.budget, self.scope = settings.budget(model), scope
-        self._archive = archive
-        shared: dict[str, Any] = {"scope": scope, "secret": settings.secret, "listen": settings.listen}
-        self._turns = Compactor(self.budget, archive=archive, **shared)
-        self._looks = Compactor(self.budget, archive=Glass(archive), **shared)
-        self._ahead = (
-            Compactor(self.budget, settings.model, settings.fallback, archive=archive, **shared)
-            if settings.model is not None
-            else None
-        )
+    def __init__(self, settings: Settings, room: Room, archive: Beside, before: _Seat | None = None) -> None:
+        self.lock: threading.RLock = before.lock if before else threading.RLock()
+        """Held while the meter is used; the compactors for looking and working ahead have meters of their own."""
+        self.meter: Meter = before.meter if before else room.meter()
+        self.size: int = before.size if before else 0
+        self.budget = room.budget
+        self._settings, self._room, self._archive = settings, room, archive
+        self.turns = self._compactor(archive, self.meter)
+        self._looks: Compactor | None = None
+        self._ahead: Compactor | None = None
+
+    def _compactor(self, archive: Beside | Glass, meter: Meter, *, asks: bool = False) -> Compactor:
+        said = self._settings
+        model, fallback = (said.model, said.fallback) if asks else (None, None)
+        more: dict[str, Any] = {"scope": self._room.scope, "secret": said.secret, "listen": said.listen}
+        return Compactor(self.budget, model, fallback, archive, meter=meter, **more)
 
     @property
-    def writes_ahead(self) -> bool:
-        return self._ahead is not None
+    def looks(self) -> Compactor:
+        with self.lock:
+            self._looks = self._looks or self._compactor(Glass(self._archive), self._room.meter())
+            return self._looks
 
-    def fit(self, conversation: Conversation) -> tuple[Fitted, Kept]:
-        """The view, and what is being kept meanwhile."""
-        with self._archive.turn() as kept:
-            return self._turns.fit(conversation), kept
-
-    def look(self, conversation: Conversation) -> Fitted:
-        return self._looks.fit(conversation)
-
-    def again(self, fitted: Fitted, refusal: Any) -> Fitted:
-        """A smaller view after a refusal. Raises the refusal when it was tried often enough."""
-        return self._turns.on_overflow(fitted, refusal)
-
-    def prepare(self, conversation: Conversation) -> Fitted | None:
-        return self._ahead.prepare(conversation) if self._ahead is not None else None
+    @property
+    def ahead(self) -> Compactor:
+        with self.lock:
+            self._ahead = self._ahead or self._compactor(self._archive, self._room.meter(), asks=True)
+            return self._ahead
 
     def learn(self, fitted: Fitted, response: Any) -> None:
-        for compactor in (self._turns, self._looks, self._ahead):
+        for compactor in (self.turns, self._looks, self._ahead):
             if compactor is not None:
                 compactor.learn(fitted, response)
 
-    def archive(self, conversation: Conversation) -> None:
+    def tokens(self, messages: tuple[Message, ...]) -> int:
+        return round(sum(map(self.meter.message, messages)) * self.meter.ratio)
+
+
+class Room:
+    """Keeps the conversations with one model of one provider inside its window."""
+
+    def __init__(self, model: str, scope: str, seats: Seats) -> None:
+        self.budget: core.Budget = seats.settings.budget(model)
+        self.model, self.scope, self._seats = model, scope, seats
+        self._ratio: float | None = None
+        """Of the provider's tokens to ours, as last learned: where a new conversation begins."""
+
+    @property
+    def writes_ahead(self) -> bool:
+        return self._seats.settings.model is not None
+
+    def meter(self) -> Meter:
+        meter = meter_for(self.model)
+        meter.ratio = self._ratio or meter.ratio
+        return meter
+
+    def fit(self, conversation: Conversation, size: int = 0) -> tuple[Fitted, Kept]:
+        """The view, and what is being kept meanwhile. `size` is the bytes it came in."""
+        seat = self._seat(conversation, size)
+        with self._seats.archive.turn() as kept, seat.lock:
+            return seat.turns.fit(conversation), kept
+
+    def look(self, conversation: Conversation, size: int = 0) -> Fitted:
+        return self._seat(conversation, size).looks.fit(conversation)
+
+    def again(self, fitted: Fitted, refusal: Any) -> Fitted:
+        """A smaller view after a refusal. Raises the refusal when it was tried often enough."""
+        seat = self._seat(fitted.given)
+        try:
+            with seat.lock:
+                return seat.turns.on_overflow(fitted, refusal)
+        finally:
+            self.budget = learnt(self.budget, _window(refusal, self.budget.window, fitted.receipt.tokens_after))
+
+    def prepare(self, conversation: Conversation) -> Fitted | None:
+        return self._seat(conversation).ahead.prepare(conversation) if self.writes_ahead else None
+
+    def learn(self, fitted: Fitted, response: Any) -> None:
+        seat = self._seat(fitted.given)
+        with seat.lock:
+            seat.learn(fitted, response)
+            self._ratio = seat.meter.ratio
+
+    def saved(self, fitted: Fitted) -> int:
+        """Tokens of the history that were not sent."""
+        if fitted.view is fitted.given:
+            return 0
+        seat = self._seat(fitted.given)
+        with seat.lock:
+            return max(0, seat.tokens(fitted.given.messages) - seat.tokens(fitted.view.messages))
+
+    def archive(self, conversation: Conversation) -> Kept:
         """Keeps a conversation with its newest reply."""
-        self._archive.keep(conversation, self.scope)
+        with self._seats.archive.turn() as kept:
+            self._seats.archive.keep(conversation, self.scope)
+        return kept
+
+    def _seat(self, conversation: Conversation, size: int = 0) -> _Seat:
+        return self._seats.seat(self, conversation, size)
+
+
+class Seats:
+    """The conversations at hand, whichever model they are with."""
+
+    def __init__(self, settings: Settings, archive: Beside, count: int = SEATS, most: int = BYTES) -> None:
+        self.settings, self.archive = settings, archive
+        self._count, self._most, self._held = count, most, 0
+        self._seats: OrderedDict[tuple[str, ...], _Seat] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def seat(self, room: Room, conversation: Conversation, size: int) -> _Seat:
+        """A conversation's seat, known by how it begins; in a new budget, a new one that knows what the old one did."""
+        first = conversation.messages[0].identity if conversation.messages else ""
+        key = (room.scope, room.model, conversation.dialect, first)
+        with self._lock:
+            found = self._seats.pop(key, None)
+            self._held -= found.size if found else 0
+            if found is None or found.budget != room.budget:
+                found = _Seat(self.settings, room, self.archive, found)
+            found.size = size or found.size
+            self._seats[key] = found
+            self._held += found.size
+            while len(self._seats) > self._count or (self._held > self._most and len(self._seats) > 1):
+                self._held -= self._seats.popitem(last=False)[1].size
+            return found
 
 
 class Rooms:
@@ -93,13 +191,14 @@ class Rooms:
     def __init__(self, settings: Settings, archive: Backend) -> None:
         self.settings = settings
         self._archive = Beside(archive)
+        self._seats = Seats(settings, self._archive)
         self._rooms: OrderedDict[tuple[str, str], Room] = OrderedDict()
         self._lock = threading.Lock()
 
     def room(self, upstream: str, model: str) -> Room:
         with self._lock:
             key = (upstream, model)
-            found = self._rooms.pop(key, None) or Room(self.settings, model, upstream, self._archive)
+            found = self._rooms.pop(key, None) or Room(model, upstream, self._seats)
             self._rooms[key] = found
             while len(self._rooms) > ROOMS:
                 self._rooms.popitem(last=False)
@@ -107,6 +206,19 @@ class Rooms:
 
     def close(self) -> None:
         self._archive.close()
+
+
+def _window(refusal: object, window: int, sent: int) -> int | None:
+    """The window that a refusal tells of.
+
+    A prompt that was cut in silence lost whole messages, so the window is larger than what was left. Servers are given
+    powers of two: it is the next of these, unless that was tried; then what was reported is believed.
+    """
+    limit = refusal.limit if isinstance(refusal, Overflow) else None
+    if limit is None or not isinstance(refusal, Silent):
+        return limit
+    likely = 1 << (limit - 1).bit_length()
+    return likely if likely < min(window, sent) else limit
 
 
 __all__ = ["Room", "Rooms", "Settings"]

@@ -2,14 +2,17 @@
 
 Config      everything that can be set
 Running     where it listens, with the base URL to give to a client
+at_home     `async with at_home(running)`: for a process that does nothing else, so that no answer waits for its tidying
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import secrets
 import socket
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -22,10 +25,18 @@ from foldline.errors import FoldlineError, InputError
 from foldline.proxy.guard import Guard, new_secret
 from foldline.proxy.rooms import Rooms, Settings
 from foldline.proxy.upstreams import Upstream, Upstreams, refuse_itself
+from foldline.tokens import best_counter
 
 GRACE = 60
 """Seconds that streams have to come to their end when the proxy is stopped."""
 BACKLOG = 2_048
+SWITCH = 0.0005
+"""Seconds after which a thread that computes lets the event loop have its turn; Python's own are ten times as many."""
+TIDY_EVERY = 10.0
+"""Seconds between two looks at whether it is time to look for garbage …"""
+TIDY_QUIET, TIDY_BUSY = 1_000, 50_000
+"""… which it is after so many requests, when none is open or even so. Nearly all garbage is found without."""
+_NEVER = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -90,6 +101,7 @@ async def start(config: Config) -> AsyncIterator[Running]:
         turns = Turns(Rooms(settings, config.archive or MemoryArchive()), health)
         door = Door(guard, Upstreams(config.upstreams), turns, health)
         server = _server(uvicorn, door, config)
+        best_counter()  # a fifth of a second that would else be the first request's, and everybody's
         serving = asyncio.create_task(server.serve(sockets=[listener]))
         try:
             await _started(server, serving)
@@ -98,6 +110,36 @@ async def start(config: Config) -> AsyncIterator[Running]:
             server.should_exit = True
             await asyncio.wait((serving,))
             await door.close()
+
+
+@asynccontextmanager
+async def at_home(running: Running) -> AsyncIterator[None]:
+    """Threads take shorter turns, and the search for old garbage, a tenth of a second, waits until nobody does.
+
+    Both hold for the whole process, so a program that has the proxy for a part of it decides for itself.
+    """
+    switch, (young, middle, old) = sys.getswitchinterval(), gc.get_threshold()
+    sys.setswitchinterval(SWITCH)
+    gc.set_threshold(young, middle, _NEVER)
+    gc.freeze()
+    tidying = asyncio.create_task(_tidied(running.health))
+    try:
+        yield
+    finally:
+        tidying.cancel()
+        gc.unfreeze()
+        gc.set_threshold(young, middle, old)
+        sys.setswitchinterval(switch)
+
+
+async def _tidied(health: Any) -> None:
+    before = 0
+    while True:
+        await asyncio.sleep(TIDY_EVERY)
+        since = health.answered - before
+        if since >= (TIDY_BUSY if health.open else TIDY_QUIET):
+            gc.collect()
+            before = health.answered
 
 
 def _needed() -> Any:
@@ -160,4 +202,4 @@ async def _started(server: Any, serving: asyncio.Task[None]) -> None:
         await asyncio.sleep(0.005)
 
 
-__all__ = ["Config", "Running", "start"]
+__all__ = ["Config", "Running", "at_home", "start"]

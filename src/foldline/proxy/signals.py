@@ -23,9 +23,12 @@ from foldline.usage import usage_from
 Verdict = Literal["wait", "good", "refused"]
 EVENT_MOST = 4 << 20
 """Bytes of one event that are kept together; a longer one passes unseen."""
+LARGE = 256 << 10
+"""Bytes of JSON that take a millisecond to read; more than this is read beside the event loop."""
 TRUNCATION_LEAST = 1_024
 """Tokens sent, or reported, below which a low report says nothing: counting is rough, and no server is so small."""
 _END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_END_LONGEST = 4
 _LINE = re.compile(rb"\r\n|\n|\r")
 _TELLING = (b"usage", b"error", b"stop_reason", b"Usage", b"failed", b"incomplete")
 """An event without any of these words has nothing for us once the stream is good."""
@@ -54,9 +57,10 @@ class Events:
             self._left, self._text = b"", ""
 
     def _cut(self, chunk: bytes) -> Iterator[bytes]:
+        begin = max(0, len(self._left) - _END_LONGEST + 1)
         self._left += chunk
         at = 0
-        for end in _END.finditer(self._left):
+        for end in _END.finditer(self._left, begin):
             yield _data(self._left[at : end.start()])
             at = end.end()
         self._left = self._left[at:]
@@ -64,7 +68,7 @@ class Events:
     def _cut_framed(self, chunk: bytes) -> Iterator[bytes]:
         """Elements of an array: a bracket or comma, an object, and so on."""
         self._text = (self._text + self._decoder.decode(chunk)).lstrip(_AROUND)
-        while self._text.startswith("{"):
+        while b"}" in chunk and self._text.startswith("{"):
             try:
                 value, end = _scanner.raw_decode(self._text)
             except ValueError:
@@ -103,7 +107,7 @@ class Watch:
             return "good" if self.good else "wait"
         if self.good and not any(word in data for word in _TELLING):
             return "good"
-        value = _loaded(data)
+        value = loaded(data)
         if not isinstance(value, Mapping):
             return "good" if self.good else "wait"
         return self._judge(value)
@@ -127,7 +131,7 @@ class Watch:
 def whole(dialect: str, body: bytes, tokens: int) -> Watch:
     """A reply in one piece, looked at."""
     watch = Watch(dialect, tokens)
-    value = _loaded(body)
+    value = loaded(body)
     if isinstance(value, Mapping):
         watch._judge(value)
         watch.ended = True
@@ -175,11 +179,17 @@ def _chosen(choice: object) -> bool:
     return spoken or bool(choice.get("finish_reason") or choice.get("text"))
 
 
-def _loaded(data: bytes) -> object:
+def loaded(data: bytes) -> object:
+    """The value of some JSON; None for what is none. A large one is read so that other threads get their turns."""
     try:
-        return json.loads(data)
+        return json.loads(data, object_pairs_hook=_object if len(data) > LARGE else None)
     except (ValueError, RecursionError):
         return None
 
 
-__all__ = ["Events", "Silent", "Verdict", "Watch", "refusal_in", "truncated", "whole"]
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Python code: the interpreter is given up here if someone waits for it, and nowhere inside the decoder."""
+    return dict(pairs)
+
+
+__all__ = ["LARGE", "Events", "Silent", "Verdict", "Watch", "loaded", "refusal_in", "truncated", "whole"]

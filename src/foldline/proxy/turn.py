@@ -18,6 +18,7 @@ from foldline.errors import BudgetError, CallerError, InputError, Overflow, TooD
 from foldline.model import Conversation, Notice
 from foldline.overflow import output_too_long
 from foldline.proxy.ahead import Ahead
+from foldline.proxy.beside import Kept
 from foldline.proxy.bodies import Twins, unpacked
 from foldline.proxy.fitting import Fitter, Ready, ready
 from foldline.proxy.health import Health
@@ -132,19 +133,20 @@ class Turns:
             return None
         return replace(turn, ready=smaller, tries=turn.tries + 1, loud=not isinstance(outcome.refusal, Silent))
 
-    def after(self, turn: Turn, relay: Relay) -> None:
-        """What is left to do when the client has its answer."""
+    def after(self, turn: Turn, relay: Relay) -> Kept | None:
+        """What is left to do when the client has its answer; what is being kept of it."""
         room, fitted = turn.room, turn.ready.fitted
         if room is None or fitted is None or turn.route.operation != "generate":
-            return
+            return None
+        self.health.saved(room.saved(fitted))
         watch, conversation = relay.watch, turn.ready.conversation
         if isinstance(watch.refusal, Overflow):
             self._too_late(turn, watch.refusal)
         elif watch.response is not None:
             room.learn(fitted, watch.response)
-        self._archive(turn, relay, room)
         if fitted.receipt.action != "compact":
             self.ahead.consider(room, conversation, turn.tokens)
+        return self._archive(turn, relay, room)
 
     def _too_late(self, turn: Turn, refusal: Overflow) -> None:
         """The answer was cut short by the window, and had been passed on by then: the next one gets more room."""
@@ -156,17 +158,17 @@ class Turns:
         except (CallerError, BudgetError) as error:
             self.health.notice(Notice("no-smaller-view", type(error).__name__))
 
-    def _archive(self, turn: Turn, relay: Relay, room: Room) -> None:
+    def _archive(self, turn: Turn, relay: Relay, room: Room) -> Kept | None:
         said = b"".join(relay.kept)
         elements = reply(turn.route.dialect, said, streamed=relay.streams, framed=turn.route.framed)
         if not elements:
-            return
+            return None
         conversation = turn.ready.conversation
         dialect = dialects.named(turn.route.dialect)
         assert isinstance(dialect, RequestDialect)
         first = len(conversation.messages)
         new = (dialect.message(item, jsontext.encode(item), at, "") for at, item in enumerate(elements, first))
-        room.archive(conversation.with_messages((*conversation.messages, *new)))
+        return room.archive(conversation.with_messages((*conversation.messages, *new)))
 
     def close(self) -> None:
         self.ahead.close()

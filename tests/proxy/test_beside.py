@@ -1,0 +1,120 @@
+"""Commits beside the request: shared by whoever waits, acknowledged when they are durable, failing each for itself."""
+
+import threading
+from concurrent.futures import wait
+
+import pytest
+from tests.archive.crashing import Bomb, child, heard, troubles
+
+from foldline import Archive
+from foldline.archive.memory import MemoryArchive
+from foldline.errors import Busy, Full
+from foldline.proxy.beside import AT_ONCE, Beside
+from foldline.testing import Session
+
+
+def talk(number, turns=1):
+    session = Session().user(f"question {number}")
+    for turn in range(turns):
+        session.tools(("Bash", "{}", f"output {number}-{turn} " * 50))
+    return session.conversation()
+
+
+class Gated(MemoryArchive):
+    """Waits at a gate before it keeps anything. What is called bad is refused."""
+
+    def __init__(self, bad=None, error=None):
+        super().__init__()
+        self.gate, self.batches, self.bad, self.error = threading.Event(), [], bad, error
+
+    def keep_all(self, many):
+        self.batch([conversation for conversation, _ in many])
+
+    def keep(self, conversation, scope=""):
+        self.batch([conversation])
+
+    def batch(self, conversations):
+        assert self.gate.wait(10)
+        self.batches.append(len(conversations))
+        if self.error or self.bad in conversations:
+            raise self.error or Full("no room for this one")
+        for conversation in conversations:
+            super().keep(conversation)
+
+
+def kept_by(archive, conversations):
+    """What became of each; the first is on its way before the others come."""
+    beside = Beside(archive)
+    with beside.turn() as kept:
+        for conversation in conversations:
+            beside.keep(conversation)
+    archive.gate.set()
+    wait(kept.pending, 10)
+    beside.close()
+    return [future.exception() for future in kept.pending]
+
+
+def test_those_who_wait_share_a_commit():
+    archive = Gated()
+    conversations = [talk(number) for number in range(AT_ONCE + 10)]
+    assert kept_by(archive, conversations) == [None] * len(conversations)
+    assert sum(archive.batches) == len(conversations)
+    assert max(archive.batches) <= AT_ONCE
+    assert len(archive.batches) <= 3
+    assert all(archive.original(each.messages[0].identity) for each in conversations)
+
+
+def test_one_that_fails_fails_alone():
+    conversations = [talk(number) for number in range(6)]
+    outcomes = kept_by(Gated(bad=conversations[3]), conversations)
+    assert [type(outcome) for outcome in outcomes] == [type(None)] * 3 + [Full] + [type(None)] * 2
+
+
+def test_a_file_that_somebody_holds_is_waited_for_once():
+    archive = Gated(error=Busy("held"))
+    assert all(isinstance(outcome, Busy) for outcome in kept_by(archive, [talk(number) for number in range(9)]))
+    assert len(archive.batches) <= 2
+
+
+def test_nothing_is_acknowledged_before_it_is_on_the_disk(tmp_path):
+    archive = Archive(tmp_path / "archive.db")
+    beside, statements = Beside(archive), []
+    with archive._store.reading() as connection:
+        connection.set_trace_callback(statements.append)
+        with beside.turn() as kept:
+            for number in range(10):
+                beside.keep(talk(number))
+        assert not any(future.done() for future in kept.pending)
+    assert kept.settle() is None
+    assert statements.count("COMMIT") <= 2
+    other = Archive(tmp_path / "archive.db")
+    assert len(other.sessions()) == 10
+    assert list(other.verify()) == []
+    beside.close()
+
+
+@pytest.mark.parametrize("statement", [1, 5, 20, 60, 120, 200, 240, 10_000])
+def test_killed_in_the_middle_of_a_batch_what_was_acknowledged_is_there(tmp_path, statement):
+    """Three times eight at once, each conversation longer than before; killed at some statement of some batch."""
+    path = tmp_path / "archive.db"
+
+    def task(say):
+        archive, bomb = Archive(path), Bomb("inside", statement)
+        beside = Beside(archive)
+        say("open\n")
+        with archive._store.reading() as connection:
+            connection.set_trace_callback(lambda _: bomb("inside"))
+        for turn in range(3):
+            conversations = [talk(number, turn) for number in range(8)]
+            with beside.turn() as kept:
+                for conversation in conversations:
+                    beside.keep(conversation)
+            for conversation, future in zip(conversations, kept.pending, strict=True):
+                assert future.exception() is None
+                say("".join(f"kept {message.identity}\n" for message in conversation.messages))
+        beside.close()
+
+    acknowledged, code = heard(*child(task))
+    assert code == (0 if statement == 10_000 else -9)
+    assert acknowledged or statement < 200, "where nothing is acknowledged nothing is shown"
+    assert troubles(path, acknowledged) == []
