@@ -1,20 +1,28 @@
 """How long a fold takes: 10,000 messages, a million tokens, in a session that has been running, a scripted model.
 
+    python bench/fold.py [runs]
+
 Prints CPU milliseconds of our own, for a turn at rest, the turn that folds, and the one after; and extraction alone.
+Several runs tell the least and the median: on a busy machine the least is nearest to the work itself.
 """
 
 from __future__ import annotations
 
 import json
 import random
+import statistics
+import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 from foldline import Budget, Compactor
 from foldline.core.cycles import pair
 from foldline.core.deeds import deeds
 from foldline.core.extract import extract
 from foldline.core.facts import facts_of
+from foldline.core.receipt import Receipt
+from foldline.model import Conversation
 from foldline.testing import FakeCaller, Session
 
 WORDS = ("config", "parser", "store", "index", "cache", "token", "widget", "runner", "handler", "batch", "queue")
@@ -40,32 +48,46 @@ def cpu(work: Callable[[], object]) -> float:
     return (time.process_time() - before) * 1_000
 
 
+def turns(request: dict[str, Any], total: int) -> tuple[dict[str, float], Receipt]:
+    """What each turn of a session costs that is new to its compactor, and the receipt of the one that folds."""
+    messages = request["messages"]
+    compactor = Compactor(Budget(window=total, reserve=50), model=FakeCaller())
+    folded = []
+    longer = [*messages, {"role": "user", "content": "And now the rest. " * 40}]
+    after = [*longer, {"role": "assistant", "content": "Yes."}]
+
+    def fit(some: list[dict[str, Any]]) -> Callable[[], None]:
+        return lambda: folded.append(compactor.fit({**request, "messages": some}).receipt)
+
+    took = {
+        "first sight of 9,990 messages": cpu(fit(messages[:-12])),
+        "a turn at rest, two messages more": cpu(fit(messages[:-10])),
+        "the turn that folds": cpu(fit(longer)),
+        "the turn after it": cpu(fit(after)),
+    }
+    return took, folded[2]
+
+
+def extraction(conversation: Conversation) -> float:
+    messages = conversation.messages
+    facts = facts_of(messages, tuple(deeds(messages, pair(messages, conversation.grammar))))
+    return cpu(lambda: extract(messages, facts, 8_000, lambda text: len(text) // 4))
+
+
 def main() -> None:
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 1
     grown = session(5_000)
     request = grown.request()
-    messages = request["messages"]
-    probe = Compactor(Budget(window=10_000_000, reserve=1_000))
-    total = probe.fit(request).receipt.tokens_before
-    compactor = Compactor(Budget(window=total, reserve=50), model=FakeCaller())
-    rows = [("first sight of 9,990 messages", cpu(lambda: compactor.fit({**request, "messages": messages[:-12]})))]
-    rows.append(
-        ("a turn at rest, two messages more", cpu(lambda: compactor.fit({**request, "messages": messages[:-10]})))
-    )
-    longer = {**request, "messages": [*messages, {"role": "user", "content": "And now the rest. " * 40}]}
-    folded = {}
-    rows.append(("the turn that folds", cpu(lambda: folded.update(receipt=compactor.fit(longer).receipt))))
-    last = {**request, "messages": [*longer["messages"], {"role": "assistant", "content": "Yes."}]}
-    rows.append(("the turn after it", cpu(lambda: compactor.fit(last))))
-    conversation = grown.conversation()
-    facts = facts_of(
-        conversation.messages, tuple(deeds(conversation.messages, pair(conversation.messages, conversation.grammar)))
-    )
-    rows.append(
-        ("extraction alone", cpu(lambda: extract(conversation.messages, facts, 8_000, lambda text: len(text) // 4)))
-    )
-    print(f"{len(messages):,} messages, {total:,} tokens; {folded['receipt'].action} by {folded['receipt'].author}")
-    for name, milliseconds in rows:
-        print(f"{name:36} {milliseconds:8.0f} ms")
+    total = Compactor(Budget(window=10_000_000, reserve=1_000)).fit(request).receipt.tokens_before
+    found: dict[str, list[float]] = {}
+    for _ in range(runs):
+        took, receipt = turns(request, total)
+        for name, milliseconds in {**took, "extraction alone": extraction(grown.conversation())}.items():
+            found.setdefault(name, []).append(milliseconds)
+    print(f"{len(request['messages']):,} messages, {total:,} tokens; {receipt.action} by {receipt.author}")
+    for name, all_runs in found.items():
+        median = f", median {statistics.median(all_runs):6.0f}" if runs > 1 else ""
+        print(f"{name:36} {min(all_runs):8.0f} ms{median}")
 
 
 if __name__ == "__main__":

@@ -4,12 +4,14 @@ import json
 from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from foldline import Compactor, validators
 from foldline.core.asking import Reply
 from foldline.core.budget import Budget
 from foldline.core.effects import Asking, Keep, Known, Recall, Recalled, Save, ViewPlan
-from foldline.core.engine import turn
+from foldline.core.engine import Thread, turn
 from foldline.core.estimate import Estimator
 from foldline.core.meter import Meter
 from foldline.core.options import Options, Voice
@@ -338,3 +340,69 @@ def test_a_user_message_whose_work_is_folded_is_not_taken_for_a_new_one():
     assert "is not new: the work on it is under way" in view.checkpoint.text
     fresh = maker.compact(session.assistant("Done.").user("Now the tests.").request())
     assert "is not new" not in fresh.checkpoint.text
+
+
+def played(conversation, thread, options, meanwhile=lambda: None):
+    """A turn to its end, with nothing recalled. `meanwhile` happens while the model writes."""
+    steps, answer = turn(conversation, options, Meter(Estimator()), thread), None
+    while True:
+        try:
+            effect = steps.send(answer)
+        except StopIteration as stop:
+            return stop.value
+        answer = None
+        if isinstance(effect, Asking):
+            meanwhile()
+            answer = [Reply(SUMMARY) for _ in effect.asks]
+
+
+@pytest.mark.parametrize("window", [1_500, 2_000, 3_000])
+def test_a_turn_is_not_disturbed_by_another_of_the_same_conversation_while_the_model_writes(window):
+    options = Options(Budget(window=window, reserve=200), cheap=Voice("cheap"), secret=b"s")
+    conversation, shorter = long_session(14).conversation(), long_session(9).conversation()
+    longer = long_session(15).conversation()
+    alone = played(conversation, None, options)
+    for other in (shorter, longer):
+        thread = Thread.begin(conversation.grammar)
+        mixed = played(conversation, thread, options, lambda other=other, thread=thread: played(other, thread, options))
+        assert (mixed.checkpoint, mixed.receipt) == (alone.checkpoint, alone.receipt)
+        assert mixed.conversation.messages == alone.conversation.messages
+
+
+said = st.tuples(st.sampled_from(("ok", "Error: no such file", LISTING)), st.booleans())
+WORKED = st.lists(said, min_size=1, max_size=8)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(WORKED, st.integers(1, 20)), min_size=1, max_size=4))
+def test_what_a_turn_leaves_to_the_next_changes_nothing_whether_it_grows_forks_or_goes_back(turns):
+    fresh, kept = Compactor(ROOM, secret=b"s"), Compactor(ROOM, secret=b"s")
+    history = Session(system="You are careful.").user("Sort the handlers.").conversation()
+    for number, (more, back) in enumerate(turns):
+        session = Session(system="You are careful.")
+        session.messages = list(history.messages[:back])
+        for at, (output, speaks) in enumerate(more):
+            session.tools(("Bash", json.dumps({"command": f"cat {number}-{at}.txt"}), output))
+            session = session.user(f"No, {at} instead.") if speaks else session
+        history = session.conversation()
+        for now in (history, history.with_messages(history.messages[:-1])):
+            fresh._threads.clear()
+            one, other = fresh.fit(now), kept.fit(now)
+            assert one.view.messages == other.view.messages
+            assert (one.receipt, one.checkpoint) == (other.receipt, other.checkpoint)
+            fed = one.view.with_messages((*one.view.messages, *now.messages[-1:]))
+            fresh._threads.clear()
+            assert fresh.fit(fed).view.messages == kept.fit(fed).view.messages
+
+
+def test_a_turn_at_rest_looks_only_at_what_is_new():
+    session, thread = long_session(40), None
+    options = Options(Budget(window=1_000_000))
+    for _ in range(3):
+        conversation = session.conversation()
+        thread = thread or Thread.begin(conversation.grammar)
+        before = (thread.returned.looked, thread.story.looked, thread.repairer.looked, thread.chain.hashed)
+        played(conversation, thread, options)
+        session.tools(("Bash", json.dumps({"command": "ls"}), "ok"))
+    after = (thread.returned.looked, thread.story.looked, thread.repairer.looked, thread.chain.hashed)
+    assert all(now - then <= 6 for then, now in zip(before, after, strict=True))

@@ -99,6 +99,8 @@ FAKES = [
     "\n\n[1 assistant] ok",
     "\x85[2 user]",
     "\x0b[3 user] x",
+    "\r\n[9 user] x",
+    *(f"{end}[3 user] {word}" for end in "\f\x1c\x1d\x1e\u2029" for word in ("x", "schön")),
 ]
 
 

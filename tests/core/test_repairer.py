@@ -50,6 +50,19 @@ def test_growing_makes_no_difference(history, grammar, stops, thinking):
         assert found == repair(history[:stop], grammar, thinking=thinking)
 
 
+edits = st.tuples(messages, st.integers(0, 10), messages)
+
+
+@settings(max_examples=200)
+@given(st.lists(edits, max_size=4), st.sampled_from(GRAMMARS), st.booleans())
+def test_a_list_that_forks_is_edited_or_goes_back_is_repaired_as_if_seen_for_the_first_time(turns, grammar, thinking):
+    repairer, history = Repairer(grammar), ()
+    for more, kept, edited in turns:
+        for now in (history + more, (history + more)[:kept] + edited):
+            assert repairer.repair(now, thinking=thinking) == repair(now, grammar, thinking=thinking)
+            history = now
+
+
 def sound(count):
     for number in range(count):
         yield Message("user", Origin.USER, (Text(f"question {number}"),))
@@ -67,6 +80,16 @@ def test_a_sound_list_is_looked_at_only_where_it_is_new(grammar):
     for stop in (1_981, 1_983, 1_985, 1_987, 1_989, 1_991):  # after results, after the user
         assert repairer.repair(history[:stop]).messages is not None
     assert repairer.looked - before <= 40
+
+
+def test_a_call_that_is_answered_late_is_seen():
+    grammar = Grammar()
+    repairer, history = Repairer(grammar), tuple(sound(20))
+    asked = Message("assistant", Origin.ASSISTANT, (ToolCall("late", "read", "{}"),))
+    repairer.repair(history)
+    now = (*history, asked, *sound(5), Message("user", Origin.TOOL, (ToolResult("late", (Text("so"),)),)))
+    for stop in range(len(history), len(now) + 1):
+        assert repairer.repair(now[:stop]) == repair(now[:stop], grammar)
 
 
 def test_an_id_that_was_used_long_ago_is_seen():

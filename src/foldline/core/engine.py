@@ -5,8 +5,9 @@
                                                      └─ prune → cut → Asking → audit → fold
                                                         → prove → Save ──────────────────────┘
 
-How a history is shown so far is in ground.py; how a cut and a checkpoint are found that fit is in compaction.py; asking
-a model is in summarise.py. If nothing legal fits, CannotFit carries the smallest view there is.
+How a history is shown so far is in ground.py, how large a view is in scale.py; how a cut and a checkpoint are found
+that fit is in compaction.py; asking a model is in summarise.py. If nothing legal fits, CannotFit carries the smallest
+view there is.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from foldline.core.effects import Around, Effect, Keep, Known, Recall, Recalled,
 from foldline.core.ground import Given, Ground, ground_of
 from foldline.core.meter import Meter, Tally
 from foldline.core.options import Options
-from foldline.core.policy import MAX_IN_ROW, CacheCost, Decision, Past, at_ease, cache_cost, decide
+from foldline.core.policy import MAX_IN_ROW, Decision, Past, at_ease, decide
 from foldline.core.receipt import Receipt
-from foldline.core.repair import Repaired
 from foldline.core.repairer import Repairer
-from foldline.core.returned import attributed
+from foldline.core.returned import Returned
+from foldline.core.scale import Scale
 from foldline.core.skeleton import Chain
 from foldline.core.story import Story
 from foldline.core.stubbing import only, stubbed
 from foldline.errors import ArchiveError, InputError
-from foldline.model import Conversation, Grammar, Message, Notice, Origin
+from foldline.model import Conversation, Grammar, Message, Notice
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class Thread:
     """What the turns of one conversation hand on to the next, so that each works only on what is new."""
 
     chain: Chain
+    returned: Returned
     repairer: Repairer
     """Of the view."""
     story: Story
@@ -55,7 +57,7 @@ class Thread:
 
     @classmethod
     def begin(cls, grammar: Grammar) -> Thread:
-        return cls(Chain(), Repairer(grammar), Story(grammar))
+        return cls(Chain(), Returned(), Repairer(grammar), Story(grammar))
 
 
 def turn(
@@ -68,12 +70,11 @@ def turn(
 class _Turn:
     def __init__(self, conversation: Conversation, options: Options, meter: Meter, thread: Thread) -> None:
         self.given, self.options, self.meter = conversation, options, meter
-        self.chain, self.repairer, self.story = thread.chain, thread.repairer, thread.story
+        self.thread, self.story = thread, thread.story
+        self.scale = Scale(conversation, meter, thread.repairer)
         self.budget = options.budget.reserving(conversation.head.max_output)
         self.notices: list[Notice] = list(conversation.notices)
         self.recalled: Recalled | None = None
-        self.mended: tuple[tuple[Message, ...], Repaired] = (), Repaired(())
-        """The view that was mended last, and what it became."""
         self.unsaved: ViewPlan | None = None
         """A plan that could not be kept."""
 
@@ -81,13 +82,13 @@ class _Turn:
         yield from self._try(Keep(self.given), "the originals could not be archived")
         messages, returned = yield from self._recognised()
         self.story.follow(messages, listen=bool(self.options.voices))
-        digests = self.chain.digests(self.given.messages)
+        digests = self.thread.chain.digests(self.given.messages)
         self.recalled = yield from self._try(Recall(digests, self.options.scope), "nothing was recalled")
         given = Given(self.given, messages, digests, returned, self.options.pins)
         ground = ground_of(given, self.recalled)
         if self.options.direction == "from":
             _check_beginning(ground)
-        decision = self._decision(self._sized(self._shown(ground)), ground)
+        decision = self._decision(self.scale.sized(self._shown(ground)), ground)
         if decision.action == "rest" or self.given.head.remote:
             return (yield from self._resting(ground, decision))
         found = yield from self._eased(ground, decision)
@@ -97,19 +98,10 @@ class _Turn:
 
     def _recognised(self) -> Generator[Effect, Any, tuple[tuple[Message, ...], tuple[int, Checkpoint] | None]]:
         """The messages, with what we made ourselves and came back as input known for what it is."""
-        messages = tuple(map(attributed, self.given.messages))
-        texts = {message.text: index for index, message in enumerate(messages) if _may_be_ours(message)}
-        if not texts:
-            return messages, None
-        known: dict[str, Checkpoint] = (yield from self._try(Known(tuple(texts)), "no checkpoint was known")) or {}
-        if not known:
-            return messages, None
-        marked = tuple(
-            replace(message, origin=Origin.SUMMARY) if message.role == "user" and message.text in known else message
-            for message in messages
-        )
-        last = max(texts[text] for text in known)
-        return marked, (last, known[marked[last].text])
+        returned = self.thread.returned
+        messages, texts = returned.follow(self.given.messages), returned.texts
+        known = (yield from self._try(Known(texts), "no checkpoint was known")) if texts else None
+        return returned.known(known) if known else (messages, None)
 
     def _shown(self, ground: Ground) -> tuple[Message, ...]:
         """The last view, extended by what is new: the same bytes as before, and then more."""
@@ -132,10 +124,7 @@ class _Turn:
             return Past()
         if ground.plan.tokens:
             return Past(ground.plan.in_row, ground.plan.tokens)
-        return Past(MAX_IN_ROW, tally.tokens - self._behind(ground))
-
-    def _behind(self, ground: Ground) -> int:
-        return round(sum(map(self.meter.message, ground.messages[ground.base.start :])) * self.meter.ratio)
+        return Past(MAX_IN_ROW, tally.tokens - self.scale.alone(ground.messages[ground.base.start :]))
 
     def _resting(self, ground: Ground, decision: Decision) -> Generator[Effect, Any, View]:
         """The last view and what is new. Where that does not extend the last view, how it is shown now is kept."""
@@ -144,7 +133,8 @@ class _Turn:
             plan = replace(plan, skeleton=ground.digests[-1], count=len(ground.messages))
             yield from self._saved(Save(plan, over=self._over(plan)))
         shown = self._shown(ground)
-        return self._view(shown, replace(decision, action="rest"), ground, plan=plan, rebased=ground.moved)
+        decision = decision if decision.action == "rest" else replace(decision, action="rest")
+        return self._view(shown, decision, ground, plan=plan, rebased=ground.moved)
 
     def _eased(self, ground: Ground, decision: Decision) -> Generator[Effect, Any, View | None]:
         """The view with more results as stubs, if that is enough."""
@@ -152,12 +142,12 @@ class _Turn:
             return None
         settings = only(ground.plan.settings) if ground.plan.settings else self.options.prune
         pruned = stubbed(ground.view, settings, ground.plan.stubs, ground.pinned)
-        tally = self._sized(pruned.messages)
+        tally = self.scale.sized(pruned.messages)
         if tally.tokens > self._mark(decision) or self._too_heavy(tally):
             return None
         before = self._shown(ground)
         fits = decision.action == "prune"
-        if pruned.plan == ground.plan.stubs or (fits and not self._cost(before, pruned.messages).pays):
+        if pruned.plan == ground.plan.stubs or (fits and not self.scale.cost(before, pruned.messages).pays):
             return (yield from self._resting(ground, decision))
         plan = replace(
             ground.plan,
@@ -165,7 +155,7 @@ class _Turn:
             count=len(ground.messages),
             start=ground.base.start,
             stubs=pruned.plan,
-            tokens=max(ground.plan.tokens - self._count(before).tokens + tally.tokens, 1) if ground.shown else 0,
+            tokens=max(ground.plan.tokens - self.scale.count(before).tokens + tally.tokens, 1) if ground.shown else 0,
         )
         lost = yield from self._saved(Save(plan, over=self._over(plan)))
         if lost:
@@ -183,7 +173,7 @@ class _Turn:
         if ready is None or ready.plan.checkpoint == ground.plan.checkpoint:
             return None
         found = ground_of(given, ready)
-        tally = self._sized(self._shown(found))
+        tally = self.scale.sized(self._shown(found))
         if found.shown is None or tally.tokens > self.budget.room or self._too_heavy(tally):
             return None
         plan = replace(
@@ -202,10 +192,12 @@ class _Turn:
 
     def _folded(self, ground: Ground, decision: Decision) -> Generator[Effect, Any, View]:
         """A fold, claimed only once it is durable. A view that is not smaller is not a fold."""
-        before = self._count(self._shown(ground)).tokens
+        before = self.scale.count(self._shown(ground)).tokens
         options = yield from self._with_surroundings()
         options = replace(options, cheap=None, fallback=None) if decision.storm else options
-        folded = yield from Compaction(ground, options, self.budget, self.meter, decision, self.story).run()
+        story = self.story.as_it_is()  # while a model writes, other turns go on
+        folded = yield from Compaction(ground, options, self.budget, self.meter, decision, story).run()
+        self.scale.count_anew()
         if folded is None:
             return (yield from self._resting(ground, decision))
         if folded.tokens >= before and before <= self.budget.room:
@@ -238,7 +230,7 @@ class _Turn:
         given = Given(ground.conversation, ground.messages, ground.digests, None, self.options.pins)
         found = ground_of(given, winner)
         self.recalled = winner
-        if self._sized(self._shown(found)).tokens > self.budget.room:
+        if self.scale.sized(self._shown(found)).tokens > self.budget.room:
             return (yield from self._folded(found, decision))
         self._note("folded-meanwhile", "the same history was folded by someone else at the same time: theirs is shown")
         return self._view(self._shown(found), decision, ground, plan=found.plan, instead=found)
@@ -250,9 +242,6 @@ class _Turn:
 
     def _too_heavy(self, tally: Tally) -> bool:
         return self.budget.max_bytes is not None and tally.bytes > self.budget.max_bytes
-
-    def _count(self, view: tuple[Message, ...]) -> Tally:
-        return self.meter.count(self.given.with_messages(view))
 
     def _view(
         self,
@@ -266,18 +255,17 @@ class _Turn:
         instead: Ground | None = None,
     ) -> View:
         """The view and its receipt. `instead` is how the history is shown now, where not by a fold of this turn."""
-        mended = folded.mended if folded else self._mended(view)
-        conversation = self.given.with_messages(mended.messages)
-        if mended.messages == self.given.messages:
-            conversation = self.given  # nothing to change: the very input
+        mended = folded.mended if folded else self.scale.mended(view)
+        same = mended.messages == self.given.messages
+        conversation = self.given if same else self.given.with_messages(mended.messages)  # at rest the very input
         last = self._shown(ground)
-        before = self._count(last).tokens
+        before = self.scale.count(last).tokens
         shown = folded.checkpoint if folded else (instead or ground).shown
         receipt = Receipt(
             action=decision.action,
             reason=decision.reason,
             tokens_before=before,
-            tokens_after=self.meter.count(conversation).tokens,
+            tokens_after=self.scale.count(conversation.messages).tokens,
             room=self.budget.room,
             messages=len(ground.messages),
             kept=len(ground.messages) - plan.start + len(plan.pins),
@@ -292,33 +280,12 @@ class _Turn:
         if folded:
             receipt = _with_fold(receipt, folded)
         if rebased:
-            cost = self._cost(last, view)
+            cost = self.scale.cost(last, view)
             receipt = replace(receipt, rewritten=cost.rewritten, saved_per_turn=cost.saved_per_turn)
         return View(conversation, receipt, shown if self._durable(plan) else None, plan)
 
-    def _sized(self, view: tuple[Message, ...]) -> Tally:
-        """The size of a view as it is sent: what is mended in it may make it larger."""
-        return self._count(self._mended(view).messages)
-
-    def _mended(self, view: tuple[Message, ...]) -> Repaired:
-        if view != self.mended[0]:
-            self.mended = view, self.repairer.repair(view, thinking=self.given.head.thinks_first)
-        return self.mended[1]
-
     def _durable(self, plan: ViewPlan) -> bool:
         return plan is not self.unsaved
-
-    def _cost(self, last: tuple[Message, ...], view: tuple[Message, ...]) -> CacheCost:
-        return cache_cost(self._count(last).tokens, self._count(view).tokens, self._shared(view, last))
-
-    def _shared(self, view: tuple[Message, ...], last: tuple[Message, ...]) -> int:
-        """Tokens at the beginning that the new view has in common with the last."""
-        same = 0
-        for one, other in zip(view, last, strict=False):
-            if one != other:
-                break
-            same += 1
-        return self._count(view[:same]).tokens if same else 0
 
     def _saved(self, effect: Save) -> Generator[Effect, Any, Recalled | None]:
         """None, or what someone else saved in its place meanwhile."""
@@ -361,8 +328,3 @@ def _check_beginning(ground: Ground) -> None:
             f"the first {start:,} messages are folded already, and a fold with direction 'from' would show them all "
             "again; give the messages of the last view instead of the whole history, or fold with direction 'up-to'"
         )
-
-
-def _may_be_ours(message: Message) -> bool:
-    """Worth looking up. What decides is the hash of its text, not how it begins."""
-    return message.role == "user" and message.origin is not Origin.TOOL and message.text.startswith("# Notes on the")

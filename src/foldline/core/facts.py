@@ -100,25 +100,34 @@ def _in_order(facts: Iterable[Fact]) -> tuple[Fact, ...]:
 
 def facts_of(messages: Sequence[Message], done: Sequence[Deed], *, first: int = 0, start: int = 0) -> Facts:
     """The facts of a span whose first message is number `first` of the history, and `start` where deeds count."""
+    said = _said(messages, first)
     found = (
-        *_words(messages, first),
+        *_words(said),
         *_tasks(messages, done, first, start),
         *_troubles(messages, done, first, start),
-        *_now(messages, first),
-        *_earlier(messages, first),
+        *_now(said),
+        *_earlier(said),
     )
     return Facts(_in_order(found))
 
 
-def _words(messages: Sequence[Message], first: int) -> Iterator[Fact]:
+_Said: TypeAlias = list[tuple[int, Message]]
+"""Messages with words, each with its number in the history: few among thousands that only call and answer."""
+
+
+def _said(messages: Sequence[Message], first: int) -> _Said:
+    found = enumerate(messages, first)
+    return [(at, message) for at, message in found if message.text or message.origin is Origin.SUMMARY]
+
+
+def _words(said: _Said) -> Iterator[Fact]:
     """Every user message, and in it the rules and decisions."""
     asked = ""
-    for index, message in enumerate(messages):
+    for number, message in said:
         if message.role == "assistant":
             asked = asks(message.text) if message.text else asked
-        words = own_words(message)
-        if words:
-            at = partial(Fact, source=message.identity, at=first + index)
+        elif words := own_words(message):
+            at = partial(Fact, source=message.identity, at=number)
             media = sum(type(part) is Media for part in message.parts)
             yield at("user", words, about=f"{media} attached" if media else "")
             if asked and (len(words) <= SHORT_ANSWER or consents(words)):
@@ -150,27 +159,26 @@ def _troubles(messages: Sequence[Message], done: Sequence[Deed], first: int, sta
         yield Fact("error", trouble.text, messages[at].identity, first + at, about=trouble.cure)
 
 
-def _now(messages: Sequence[Message], first: int) -> Iterator[Fact]:
+def _now(said: _Said) -> Iterator[Fact]:
     """What the user asked last, what the assistant was doing since, and what it waits for."""
-    newest = next((index for index in range(len(messages) - 1, -1, -1) if own_words(messages[index])), -1)
+    newest = next((index for index in range(len(said) - 1, -1, -1) if own_words(said[index][1])), -1)
     if newest >= 0:
-        yield Fact("immediate", own_words(messages[newest]), messages[newest].identity, first + newest)
-    said = next(
-        (index for index in range(len(messages) - 1, newest, -1) if _speaks(messages[index])),
-        None,
-    )
-    if said is not None:
-        source, text = messages[said].identity, messages[said].text.strip()
+        at, message = said[newest]
+        yield Fact("immediate", own_words(message), message.identity, at)
+    spoken = next((pair for pair in reversed(said[newest + 1 :]) if _speaks(pair[1])), None)
+    if spoken is not None:
+        at, message = spoken
+        text = message.text.strip()
         question = asks(text)
-        yield Fact("approval" if question else "doing", question or text, source, first + said)
+        yield Fact("approval" if question else "doing", question or text, message.identity, at)
 
 
-def _earlier(messages: Sequence[Message], first: int) -> Iterator[Fact]:
+def _earlier(said: _Said) -> Iterator[Fact]:
     """The newest summary that somebody else wrote into the conversation: all that is left of what it stands for."""
-    for index in range(len(messages) - 1, -1, -1):
-        if retells(messages[index]):
-            yield Fact("earlier", messages[index].text, messages[index].identity, first + index)
-            return
+    found = next((pair for pair in reversed(said) if retells(pair[1])), None)
+    if found is not None:
+        at, message = found
+        yield Fact("earlier", message.text, message.identity, at)
 
 
 def now_of(messages: Sequence[Message], done: Sequence[Deed], *, first: int = 0, start: int = 0) -> Facts:
@@ -178,10 +186,10 @@ def now_of(messages: Sequence[Message], done: Sequence[Deed], *, first: int = 0,
     states = (
         *_tasks(messages, done, first, start),
         *_troubles(messages, done, first, start),
-        *_now(messages, first),
+        *_now(_said(messages, first)),
     )
     return Facts(tuple(fact for fact in _in_order(states) if fact.text))
 
 
 def _speaks(message: Message) -> bool:
-    return message.role == "assistant" and message.origin is Origin.ASSISTANT and bool(message.text.strip())
+    return message.origin is Origin.ASSISTANT and message.role == "assistant" and bool(message.text.strip())

@@ -73,10 +73,16 @@ class Entry(NamedTuple):
     text: str
 
     def __str__(self) -> str:
-        if _ODD_END.search(self.text):
-            return f"[{self.label}] {_LINE_END.sub(_indented, self.text)}"
-        shown = self.text.replace("\n", "\n  ")
-        return f"[{self.label}] {shown}"
+        _, label, text = self
+        shown = _LINE_END.sub(_indented, text) if _has_odd_end(text) else text.replace("\n", "\n  ")
+        return f"[{label}] {shown}"
+
+
+def _has_odd_end(text: str) -> bool:
+    """A line ends in it otherwise than by a line feed. Signs are sought one by one: that is many times faster."""
+    if not text.isascii():
+        return _ODD_END.search(text) is not None
+    return "\r" in text or "\v" in text or "\f" in text or "\x1c" in text or "\x1d" in text or "\x1e" in text
 
 
 def _indented(end: re.Match[str]) -> str:
@@ -88,12 +94,14 @@ def entry(message: Message, number: int, limits: Limits) -> str:
     return "\n".join(map(str, entries(message, number, limits)))
 
 
-def entries(message: Message, number: int, limits: Limits) -> Iterator[Entry]:
+def entries(message: Message, number: int, limits: Limits) -> list[Entry]:
     """The parts of message `number` (from 1) that say something."""
+    found: list[Entry] = []
     for part in message.parts:
         label, text = _part(part, message, limits)
-        if text.strip():
-            yield Entry(number - 1, f"{number} {label}", text)
+        if text and not text.isspace():
+            found.append(Entry(number - 1, f"{number} {label}", text))
+    return found
 
 
 def _part(part: Part, message: Message, limits: Limits) -> tuple[str, str]:
@@ -115,10 +123,12 @@ def _thought(text: str, limits: Limits) -> str:
 
 def _result(part: ToolResult, limits: Limits) -> str:
     """Its text and a name for everything else in it. An error says so even when it says nothing more."""
-    unseen = [_unseen(item) for item in part.content if not isinstance(item, Text)]
-    text = part.text
-    shown = [_short(text, limits.result)] if text.strip() else []
-    return " ".join((*shown, *unseen)) or ("(no text)" if part.is_error else "")
+    text, content = part.text, part.content
+    shown = _short(text, limits.result) if text and not text.isspace() else ""
+    if len(content) > 1 or not shown:
+        unseen = (_unseen(item) for item in content if not isinstance(item, Text))
+        shown = " ".join(filter(None, (shown, *unseen)))
+    return shown or ("(no text)" if part.is_error else "")
 
 
 def _unseen(part: Media | Opaque) -> str:
@@ -129,12 +139,14 @@ def _unseen(part: Media | Opaque) -> str:
 
 def _name(text: str) -> str:
     """An id or a name on one line, and without the sign that ends a label."""
-    if _PLAIN_NAME.fullmatch(text):
+    if (text.isidentifier() and text.isascii() and len(text) <= LONGEST_NAME) or _PLAIN_NAME.fullmatch(text):
         return text
     return head(" ".join(text.split()).replace("]", ")"), LONGEST_NAME)
 
 
 def _short(text: str, limit: int) -> str:
+    if len(text) <= limit:
+        return text
     first = head(text, limit)
     return text if len(first) == len(text) else f"{first} … [{len(text) - len(first):,} more characters]"
 
@@ -155,7 +167,9 @@ def chunks(
     groups: list[list[Chunk]] = [[]]
     used, gap = 0, size(GAP) + 1  # one for what rounding loses
     for unit in units(len(messages), pairing):
-        found = [item for index in unit for item in entries(messages[index], first + index + 1, limits)]
+        found: list[Entry] = []
+        for index in unit:
+            found += entries(messages[index], first + index + 1, limits)
         for piece, tokens in _fitting(found, unit, room, size, first, _bound(messages, unit, found, known)):
             if groups[-1] and used + gap + tokens > room:
                 groups.append([])
@@ -173,11 +187,15 @@ def _bound(messages: Sequence[Message], unit: range, found: Sequence[Entry], kno
     """Tokens that a unit has at most, by what is known of its messages; 0 where that would say far too much."""
     if not known:
         return 0
-    shown = sum(len(item.text) for item in found)
-    if shown < WHOLE * sum(len(messages[index].raw or b"") for index in unit):
-        return 0
-    indents = sum(item.text.count("\n") for item in found)
-    return sum(known[index] for index in unit) + indents + sum(LABEL + len(item.label) for item in found)
+    shown = around = 0
+    for _, label, text in found:
+        shown += len(text)
+        around += text.count("\n") + LABEL + len(label)  # an indent for each line, and the label
+    whole = inside = 0
+    for index in unit:
+        whole += len(messages[index].raw or b"")
+        inside += known[index]
+    return inside + around if shown >= WHOLE * whole else 0
 
 
 def _fitting(

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, pairwise
 
-from foldline.core.cycles import Pairing, Place, begins_with_thinking, open_loop, pair
+from foldline.core.cycles import Pairing, Place, ToolCycle, begins_with_thinking, open_loop, pair
 from foldline.core.mend import Repair, mend_pairs
 from foldline.model import EMPTY, Grammar, Message, Origin, Part, Text, Thinking, ToolCall, ToolResult
 
@@ -37,7 +37,7 @@ class Repaired:
 
     def counts(self) -> Mapping[str, int]:
         """How many of each kind."""
-        return Counter(repair.kind for repair in self.repairs)
+        return Counter(repair.kind for repair in self.repairs) if self.repairs else EMPTY
 
 
 def repair(
@@ -64,6 +64,8 @@ def _ids(
     messages: tuple[Message, ...], grammar: Grammar, pairing: Pairing, repairs: list[Repair]
 ) -> tuple[Message, ...]:
     """Gives a call whose id is taken another one, and its result with it."""
+    if not _has_twins(messages, grammar, pairing):
+        return messages
     names = _Names(messages)
     taken: set[str] = set()
     renamed: dict[tuple[type[Part], Place], str] = {}
@@ -78,7 +80,20 @@ def _ids(
                     renamed[ToolResult, answer] = name
                 repairs.append(Repair("duplicate-id", place.message, call.id))
             taken.add(call.id)
-    return _renamed(messages, renamed) if renamed else messages
+    return _renamed(messages, renamed)
+
+
+def _has_twins(messages: tuple[Message, ...], grammar: Grammar, pairing: Pairing) -> bool:
+    """Two calls share an id, where none may: in the whole list, or in one step."""
+    if grammar.unique_ids:
+        ids = [call.id for cycle in pairing.cycles for call in _calls(messages, cycle)]
+        return len(set(ids)) < len(ids)
+    several = (cycle for cycle in pairing.cycles if len(cycle.calls) > 1)
+    return any(len({call.id for call in _calls(messages, cycle)}) < len(cycle.calls) for cycle in several)
+
+
+def _calls(messages: tuple[Message, ...], cycle: ToolCycle) -> Iterator[ToolCall]:
+    return (messages[place.message].calls[place.nth] for place in cycle.calls)
 
 
 class _Names:
@@ -122,9 +137,11 @@ def _called(part: ToolCall | ToolResult, name: str) -> ToolCall | ToolResult:
 
 def _without_empty(messages: tuple[Message, ...], grammar: Grammar, repairs: list[Repair]) -> tuple[Message, ...]:
     """Empty texts go where they are refused; so do empty messages, but the user's stay: they part two model steps."""
+    if not repairs and all(_is_full(message, grammar) for message in messages):  # as nearly always
+        return messages
     found: list[Message] = []
     for index, message in enumerate(messages):
-        if message.parts and (grammar.empty_text or all(map(_stays, message.parts))):
+        if _is_full(message, grammar):
             found.append(message)
             continue
         parts = tuple(_filled(part) for part in message.parts if _says(part))
@@ -136,9 +153,18 @@ def _without_empty(messages: tuple[Message, ...], grammar: Grammar, repairs: lis
     return tuple(found) if repairs else messages
 
 
+def _is_full(message: Message, grammar: Grammar) -> bool:
+    parts = message.parts
+    if len(parts) == 1 and not grammar.empty_text:
+        return _stays(parts[0])
+    return bool(parts) and (grammar.empty_text or all(map(_stays, parts)))
+
+
 def _stays(part: Part) -> bool:
     """It says something as it is."""
-    return _says(part) and not (type(part) is ToolResult and part.is_error and not any(map(_says, part.content)))
+    if type(part) is ToolResult:
+        return not part.is_error or any(map(_says, part.content))
+    return _says(part)
 
 
 def _says(part: Part) -> bool:
@@ -156,8 +182,10 @@ def _without_dangling(messages: tuple[Message, ...], pairing: Pairing, repairs: 
     """A provider refuses thinking at the end of a step: it leads to nothing."""
     cut: dict[int, int] = {}  # message → how many of its parts stay
     for cycle in pairing.cycles:
-        for index in reversed(range(cycle.start, cycle.step_stop)):
+        for index in range(cycle.step_stop - 1, cycle.start - 1, -1):
             parts = messages[index].parts
+            if parts and type(parts[-1]) is not Thinking:  # as nearly always
+                break
             stays = len(parts)
             while stays and type(parts[stays - 1]) is Thinking:
                 stays -= 1

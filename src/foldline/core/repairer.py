@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from foldline.core.cycles import Pairer, Pairing, moved
+from foldline.core.cycles import Pairer, Pairing, ToolCycle, moved
 from foldline.core.repair import Repair, Repaired, begun_with_thinking, repair
 from foldline.model import Grammar, Message, Origin, Text
 
@@ -24,6 +24,9 @@ class Repairer:
         self._grammar = grammar
         self._pairer = Pairer(grammar)
         self._sound: tuple[Message, ...] = ()
+        self._over: tuple[ToolCycle, ...] = ()
+        """Cycles of which the largest `stop` is in `_reach`."""
+        self._reach = 0
         self._ids: set[str] = set()
         self._named = 0
         """Messages whose calls are in `_ids`."""
@@ -46,7 +49,7 @@ class Repairer:
         cycles = pairing.cycles
         last = max(bisect_left(cycles, len(self._sound), key=lambda cycle: cycle.start) - 1, 0)
         start = cycles[last].start if cycles else 0
-        if not start or pairing.orphans or pairing.duplicates or any(cycle.stop > start for cycle in cycles[:last]):
+        if not start or pairing.orphans or pairing.duplicates or self._reach_of(cycles[:last]) > start:
             return False
         if self._grammar.unique_ids and not self._new_names(messages, start):
             return False
@@ -58,6 +61,15 @@ class Repairer:
         if thinking:
             begun_with_thinking(messages, pairing, amiss)
         return not amiss
+
+    def _reach_of(self, cycles: tuple[ToolCycle, ...]) -> int:
+        """Where these cycles end, all of them. Those that are the same as last time are not looked at again."""
+        known = len(self._over)
+        if cycles[:known] != self._over:
+            known, self._reach = 0, 0
+        self._reach = max(self._reach, max((cycle.stop for cycle in cycles[known:]), default=0))
+        self._over = cycles
+        return self._reach
 
     def _new_names(self, messages: tuple[Message, ...], start: int) -> bool:
         """No call from `start` on has the id of one before it."""

@@ -3,12 +3,16 @@
 A view may hold what repairs put into it: a tool's answer quoted under the user's role, a word that begins or goes on.
 Callers who send the view again send these too, and then they look like the user's. They are told by their form, which
 anyone may imitate: whoever does is taken for a tool or a program, and gains nothing by it.
+
+Checkpoints come back too. What may be one is found here; whether it is, the archive knows by the hash of its text.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+from foldline.core.checkpoint import Checkpoint
 from foldline.core.mend import ORPHAN, SECOND
 from foldline.core.repair import GO_ON, NOTHING_SAID, OPENING
 from foldline.model import Message, Origin, Text
@@ -16,6 +20,8 @@ from foldline.model import Message, Origin, Text
 _OURS = frozenset({OPENING, NOTHING_SAID, GO_ON})
 _QUOTES = tuple(label.partition("{id}")[0] for label in (ORPHAN, SECOND))
 _END = ORPHAN.rpartition("\n")[2]
+_BEGINS = "# Notes on the"
+"""How a checkpoint begins: what does not is none, and is not looked up."""
 
 
 def attributed(message: Message) -> Message:
@@ -26,3 +32,50 @@ def attributed(message: Message) -> Message:
     if all(text.startswith(_QUOTES) and text.endswith(_END) for text in texts):
         return replace(message, origin=Origin.TOOL)
     return replace(message, origin=Origin.PROGRAM) if message.text in _OURS else message
+
+
+class Returned:
+    """Whose words stand in a list that grows: each message is looked at once. Not for several threads at once."""
+
+    def __init__(self) -> None:
+        self.looked = 0
+        """Messages looked at so far: the work done."""
+        self._forget()
+
+    def _forget(self) -> None:
+        self._given: tuple[Message, ...] = ()
+        self._messages: tuple[Message, ...] = ()
+        self._last: dict[str, int] = {}
+        """Where each text that may be a checkpoint's stands last, other than as a tool's word."""
+        self._alike: list[int] = []
+        """All user messages that begin as a checkpoint does."""
+        self._marked: dict[int, Message] = {}
+        """Those that were known for checkpoints before, so that they stay the same objects."""
+
+    def follow(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        """The messages, each under its own origin."""
+        if messages[: len(self._given)] != self._given:
+            self._forget()
+        new = tuple(map(attributed, messages[len(self._given) :]))
+        for index, message in enumerate(new, len(self._given)):
+            if message.role == "user" and message.text.startswith(_BEGINS):
+                self._alike.append(index)
+                if message.origin is not Origin.TOOL:
+                    self._last[message.text] = index
+        self.looked += len(new)
+        self._given, self._messages = messages, self._messages + new
+        return self._messages
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Texts worth looking up."""
+        return tuple(self._last)
+
+    def known(self, known: Mapping[str, Checkpoint]) -> tuple[tuple[Message, ...], tuple[int, Checkpoint]]:
+        """The messages, those with a known text as summaries; the place of the last one, and what it is."""
+        found = list(self._messages)
+        for index in self._alike:
+            if found[index].text in known:
+                found[index] = self._marked.setdefault(index, replace(found[index], origin=Origin.SUMMARY))
+        last = max(self._last[text] for text in known)
+        return tuple(found), (last, known[found[last].text])

@@ -88,10 +88,9 @@ class Size(NamedTuple):
         return self.text + self.media
 
     def plus(self, other: Size) -> Size:
-        text, media, thinking, error, bytes_ = other
-        return Size(
-            self.text + text, self.media + media, self.thinking + thinking, self.error + error, self.bytes + bytes_
-        )
+        text, media, thinking, error, bytes_ = self
+        text_, media_, thinking_, error_, more = other
+        return Size(text + text_, media + media_, thinking + thinking_, error + error_, bytes_ + more)
 
     def minus(self, other: Size) -> Size:
         return Size(*map(int.__sub__, self, other))

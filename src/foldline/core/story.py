@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from copy import copy
 from itertools import chain
 from typing import NamedTuple
 
@@ -67,11 +68,19 @@ class Story:
         self.looked += len(messages) - len(self._messages)
         self._messages = messages
         before, self.pairing = self.pairing.cycles, self._pairer.pair(messages)
-        for number, cycle in enumerate(self.pairing.cycles):
-            if number + 1 >= len(before) or cycle is not before[number]:  # the last one may be answered by what is new
+        cycles, settled = self.pairing.cycles, max(len(before) - 1, 0)  # the last one may be answered by what is new
+        first = settled if cycles[:settled] == before[:settled] else 0
+        for number, cycle in enumerate(cycles[first:], first):
+            if number >= settled or cycle is not before[number]:
                 self._deeds[number : number + 1] = [tuple(cycle_deeds(messages, cycle))]
         if listen:
             self._listen()
+
+    def as_it_is(self) -> Story:
+        """The story so far, for one who goes on with it while this one may follow something else."""
+        found = copy(self)
+        found._deeds = list(self._deeds)  # the rest only grows, or is begun anew
+        return found
 
     def _listen(self) -> None:
         for message in self._messages[len(self._before) - 1 :]:

@@ -45,16 +45,17 @@ _SUMMARIES = (
 
 def retells(message: Message) -> bool:
     """A summary of earlier messages, by its origin or by its beginning."""
-    if message.role != "user":
-        return False
-    return message.origin is Origin.SUMMARY or (
-        message.origin is Origin.USER and message.text.lstrip().startswith(_SUMMARIES)
-    )
+    origin = message.origin
+    if origin is Origin.USER:
+        return message.role == "user" and message.text.lstrip().startswith(_SUMMARIES)
+    return origin is Origin.SUMMARY and message.role == "user"
 
 
 def own_words(message: Message) -> str:
     """What the user said, without what a client put beside it; "" for messages that are not the user's."""
-    return "" if message.role != "user" or retells(message) else spoken(message)
+    if message.origin is not Origin.USER or message.role != "user" or retells(message):
+        return ""
+    return spoken(message)
 
 
 def spoken(message: Message) -> str:

@@ -106,6 +106,8 @@ class RequestDialect(Dialect):
 
     def messages(self, values: Sequence[Any], rows: Sequence[bytes], name: str) -> tuple[Message, ...]:
         """The list typed, each message with its bytes and its place."""
+        if set(map(type, values)) == {Message}:
+            return tuple(values)
         pairs = zip(values, rows, strict=True)
         return tuple(self.message(value, row, index, name) for index, (value, row) in enumerate(pairs))
 

@@ -40,10 +40,14 @@ def decode(data: bytes) -> Any:
 def encode(value: Any) -> bytes:
     """Compact JSON. Objects of provider SDKs are taken as what they dump themselves to."""
     try:
-        data = _encode_fast(value)
-        if data is None or b"null" in data:
+        try:
+            data = _encoder.encode(value)
+        except UnicodeEncodeError:
             _refuse_nan(value)
-        return _encode_slowly(value).encode() if data is None else data
+            return _encode_slowly(value).encode()
+        if b"null" in data:
+            _refuse_nan(value)
+        return data
     except RecursionError:
         raise TooDeep(_DEPTH_ADVICE) from None
     except (TypeError, ValueError) as error:
@@ -157,13 +161,6 @@ def _skip(text: str, at: int, marks: str) -> int:
     while text[at] in marks:
         at += 1
     return at
-
-
-def _encode_fast(value: Any) -> bytes | None:
-    try:
-        return _encoder.encode(value)
-    except UnicodeEncodeError:
-        return None
 
 
 def _encode_slowly(value: Any) -> str:
