@@ -6,7 +6,6 @@ No key and no network: `make demo`. Whatever is shown of the checkpoint is read 
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import sys
@@ -70,7 +69,7 @@ def main() -> None:
 def story(text: str) -> None:
     """The parts of a checkpoint that matter most, found by their headings."""
     parts = sections(text)
-    said = parts["What the user said, in order"]
+    said = parts["What else the user said, in order"]
     errors = [line for line in parts["Errors met"] if "not seen to be cured" in line]
     tasks = [line.removeprefix("- [ ] ") for line in parts["Tasks"] if line.startswith("- [ ]")]
     tell("goal", parts["Goal"][:1])
@@ -79,7 +78,7 @@ def story(text: str) -> None:
         [f"{line.split()[0]} {found[0].strip()}" for line in said if (found := RULE.search(line))],
         lines=5,
     )
-    tell("decided", parts["What the user decided"], lines=1)
+    tell("decided", parts["What the user decided"], lines=4)
     tell("files", [", ".join(last(parts["modified-files"], 3))])
     tell("failing", errors[-1:])
     tell("to do", [f"{len(tasks)} open: {'; '.join(tasks)}"])
@@ -87,9 +86,8 @@ def story(text: str) -> None:
 
 
 def last(paths: list[str], number: int) -> list[str]:
-    """The last of some paths, without the folder they all lie in."""
-    whole = [path for path in paths if path.startswith("/")]
-    return [os.path.relpath(path, os.path.commonpath(whole)) for path in whole[-number:]]
+    """The last of some paths, without the line that names the folder they all lie in."""
+    return [path for path in paths if not path.startswith("in /")][-number:]
 
 
 def sections(text: str) -> dict[str, list[str]]:

@@ -809,7 +809,7 @@ def sections_of(text):
     return {title: "\n".join(lines) for title, lines in found.items()}
 
 
-QUOTING = {"critical context", "the latest messages before these notes", "errors met", "other notes"}
+QUOTING = {"critical context", "work log", "the latest messages before these notes", "errors met", "other notes"}
 """Where a tool may be quoted, labelled as such. Everywhere else the reader is told what to do, or what was said."""
 
 
@@ -846,8 +846,8 @@ def test_row_27_28_a_model_that_obeys_a_tools_text_is_not_believed(attack):
     ("attack", "dialect"), [(attack, DIALECTS[number % 4]) for number, attack in enumerate(ATTACKS)]
 )
 def test_row_27_28_without_a_model_a_tools_text_is_quoted_or_left_out(attack, dialect):
-    maker = compactor()
-    fitted = maker.fit(working(printed=attack, dialect=dialect, listing=DULL).user(NOW).request())
+    session = working(printed=attack, dialect=dialect, listing=DULL).user(NOW)
+    fitted = compactor().compact(session.request(), pivot=len(session.messages) - 1)
     harmless(delivered(fitted, dialect), attack)
     assert gist(attack) in fitted.checkpoint.text or attack not in NAMING, "else nothing was shown"
 
@@ -902,7 +902,7 @@ def test_row_28_an_order_quoted_in_one_checkpoint_is_none_in_the_next(attack):
 def test_row_28_an_order_that_extraction_quoted_is_none_for_the_model_that_comes_after(attack, way):
     archive = MemoryArchive()
     session = working(printed=attack, listing=DULL)
-    first = compactor(archive=archive).fit(session.request())
+    first = compactor(archive=archive).compact(session.request(), pivot=len(session.messages) - 2)
     assert attack in first.checkpoint.summary.get("context")
     shown = list(first.messages) if way == "fed back" else session.request()["messages"]
     maker, known = compactor(model=FakeCaller([obedient(attack)]), archive=archive), len(session.messages)
@@ -955,7 +955,12 @@ def test_row_27_every_heading_of_the_programs_own_is_guarded():
     titles = {
         plain(line) for line in compactor().compact(session.request()).checkpoint.text.split("\n") if line[:1] == "#"
     }
-    known = {plain(heading.title) for heading in CHECKPOINT.headings} | {"commands run", "errors met", "tasks"}
+    known = {plain(heading.title) for heading in CHECKPOINT.headings} | {
+        "commands run",
+        "errors met",
+        "tasks",
+        "work log",
+    }
     assert titles - known <= OWN_HEADINGS
     assert len(titles & OWN_HEADINGS) >= 4
 

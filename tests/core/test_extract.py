@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from foldline.core.cycles import pair
 from foldline.core.deeds import deeds
 from foldline.core.estimate import estimate
-from foldline.core.extract import extract
+from foldline.core.extract import LOG, VERSION, extract
 from foldline.core.facts import Facts, facts_of
 from foldline.core.styles import CHECKPOINT
 from foldline.core.summary import Section, Summary, render
+from foldline.core.worklog import carried
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
 
 TOLERANCE = 24
@@ -87,19 +88,13 @@ def test_it_is_the_same_each_time(messages, room):
 
 @given(histories)
 def test_every_line_was_really_said_by_whom_it_says(messages):
-    label = ""
-    for shown in summary_of(*messages, first=100).get("context").splitlines():
-        if shown.startswith("["):
-            label = shown
-            continue
-        number = int(label[1:].split()[0]) - 101
-        said = messages[number]
-        if "tool output" in label:
-            assert shown.startswith(("  `", "  ``"))
-            assert shown.strip(" `") in said.results[0].text
+    for line in carried(summary_of(*messages, first=100).get("context")):
+        said = messages[int(line.label.split()[0]) - 101]
+        if line.is_tools:
+            assert line.text in said.results[0].text
         else:
-            whole = said.text + "".join(str(value) for item in said.calls for value in item.parsed().values())
-            assert shown.strip() in whole
+            arguments = "\n".join(f"{key}: {value}" for item in said.calls for key, value in item.parsed().items())
+            assert line.text in f"{said.text}\n{arguments}"
             assert said.origin is Origin.ASSISTANT
 
 
@@ -115,7 +110,7 @@ def test_what_an_earlier_summary_found_is_carried_on(earlier, later):
 
 
 def test_nothing_gives_an_empty_summary():
-    assert summary_of() == Summary("checkpoint", (), "extract/3")
+    assert summary_of() == Summary("checkpoint", (), VERSION)
     assert summary_of(room=0).sections == ()
     assert summary_of(Message("system", Origin.SYSTEM, (Text("Be kind."),))).sections == ()
     assert summary_of(user("fix core/parser.py"), room=0).sections == ()
@@ -123,7 +118,7 @@ def test_nothing_gives_an_empty_summary():
 
 def test_its_sections_are_those_of_a_checkpoint():
     found = summary_of(user("fix it"), says("I found parse_all in core/parser.py.", call("a", "Bash", command="make")))
-    titles = {heading.key: heading.title for heading in CHECKPOINT.headings}
+    titles = {heading.key: heading.title for heading in CHECKPOINT.headings} | {"context": LOG}
     assert [section.key for section in found.sections] == ["goal", "context", "immediate"]
     assert all(section.title == titles[section.key] for section in found.sections)
 
@@ -145,7 +140,7 @@ def test_the_immediate_task_says_to_continue_and_with_what():
 def test_an_answer_is_shown_with_its_question():
     found = summary_of(user("start"), says("Shall I rename it?"), user("yes"), says("", call("a", "Other", x=1)))
     assert found.immediate_task.startswith("CONTINUE: “yes” (in answer to “Shall I rename it?”)")
-    assert 'The last call was Other: “{"x": 1}”' in found.immediate_task
+    assert found.immediate_task.endswith("The last call was Other")
 
 
 def test_a_question_without_an_answer_is_no_leave_to_go_on():
@@ -154,9 +149,21 @@ def test_a_question_without_an_answer_is_no_leave_to_go_on():
 
 
 def test_long_quotations_are_cut_and_say_so():
-    found = summary_of(user("word " * 400), says("ok"), room=400)
-    assert " …”" in found.get("goal")
-    assert " …”" in found.immediate_task
+    found = summary_of(user("word " * 400), says("ok"), user("more " * 400), says("ok"), room=400)
+    assert found.get("goal").endswith("word …”")
+    assert "more …”" in found.immediate_task
+
+
+def test_the_first_request_is_not_quoted_twice():
+    found = summary_of(user("fix the lexer"), says("I read it."))
+    assert found.immediate_task.startswith("CONTINUE with what was asked first.")
+
+
+def test_what_stands_behind_the_summary_is_not_told_in_it():
+    messages = (user("start"), says("ok"), user("fix the lexer"), says("I read it.", call("a", "Bash", command="make")))
+    done = tuple(deeds(messages, pair(messages, Grammar())))
+    found = extract(messages[:2], facts_of(messages, done), 2_000, estimate)
+    assert found.immediate_task == "CONTINUE: “fix the lexer”"
 
 
 def test_recent_and_used_names_come_first():
@@ -180,6 +187,30 @@ def test_what_the_agent_used_long_ago_still_counts_more_than_what_it_never_used(
     assert "other_name" not in context
 
 
+def test_the_newest_lines_come_first_and_what_tools_told_comes_last():
+    seen = [result("x", f"told_{number} by a tool") for number in range(5)]
+    said = [says(f"I changed name_{number} in src/part_{number}.py, since it was wrong there") for number in range(60)]
+    context = summary_of(*seen, *said, room=400).get("context")
+    assert "name_59" in context
+    assert "told_" not in context
+    assert "told_4" in summary_of(*seen, *said[:3], room=1_000).get("context")
+
+
+def test_what_was_said_in_passing_gives_way():
+    told = [
+        says("", call(str(n), "Bash", command=f"make part_{n}", description=f"Builds thing_{n}")) for n in range(40)
+    ]
+    context = summary_of(*told, room=400).get("context")
+    assert context.count("command:") > 2 * context.count("description:")
+
+
+def test_a_call_that_failed_is_marked():
+    failing = call("a", "Bash", command="make all of it")
+    messages = (says("", failing), result("a", "Exit code 2"))
+    found = extract(messages, Facts(), 500, estimate, failed=frozenset({(failing.id, failing.arguments)}))
+    assert "[1 Bash, failed] command: make all of it" in found.get("context")
+
+
 def test_the_same_thing_is_not_said_twice():
     again = "I changed parse_all in core/parser.py."
     assert summary_of(says(again), says("words between"), says(again)).get("context").count(again) == 1
@@ -190,6 +221,23 @@ def test_a_line_that_does_not_fit_leaves_room_for_others():
     found = summary_of(says(long), says("a short_name here, no more"), room=40)
     assert "short_name" in found.get("context")
     assert "very_long_name" not in found.get("context")
+
+
+def test_sections_that_a_model_wrote_before_are_kept_as_far_as_they_last():
+    sections = {
+        "constraints": "- never push",
+        "done": "- the lexer",
+        "next": "1. the parser",
+        "immediate": "CONTINUE: x",
+    }
+    previous = Summary("checkpoint", (), "checkpoint/2")
+    for key, text in sections.items():
+        previous = previous.with_section(key, text)
+    found = summary_of(user("go on"), says("I changed it all."), previous=previous)
+    assert (found.get("constraints"), found.get("done")) == ("- never push", "- the lexer")
+    assert "the parser" not in render(found)
+    again = summary_of(user("go on"), says("I changed more."), previous=found)
+    assert (again.get("constraints"), again.get("done")) == ("- never push", "- the lexer")
 
 
 def test_a_previous_summary_of_a_model_is_carried_in_its_own_words():

@@ -88,6 +88,57 @@ def test_rules_and_waiting_come_before_everything_else():
     assert "said 40" in text
 
 
+def test_a_short_message_that_rules_stands_once_and_whole():
+    text = "Rename it. Never touch legacy.py."
+    found = made(fact("user", text, 3), fact("rule", "Never touch legacy.py.", 3)).text
+    assert found == f"## Rules and preferences, in the user's words\n- “{text}” [4]"
+    found = made(fact("user", text, 3), fact("rule", "Never touch legacy.py.", 3), room=116).text
+    assert "“Never touch legacy.py.” [4]" in found
+    assert "Rename" not in found
+
+
+def test_of_a_long_message_the_rules_are_shown_by_themselves():
+    text = f"Never touch legacy.py. {'And do this as well. ' * 40}"
+    found = made(fact("user", text, 3), fact("rule", "Never touch legacy.py.", 3)).text
+    assert found.count("Never touch legacy.py.") == 2
+
+
+def test_what_the_summary_quotes_is_not_said_again():
+    told = "## Goal\nFirst asked: “Fix the lexer.”\n\n## Work Log\n[3 Bash] command: make test"
+    ledger = Ledger(commands=(Command("make test", "ok"), Command("make all", "ok")))
+    found = notes(Facts((fact("user", "Fix the lexer.", 0), fact("user", "Go on.", 4))), ledger, 10_000, len, told).text
+    assert "Fix the lexer." not in found
+    assert "Go on." in found
+    assert "make test" not in found
+    assert "make all" in found
+
+
+def test_a_message_too_long_for_its_room_is_shown_by_its_words_then_by_its_beginning():
+    words = "Please look at this carefully and tell me. " * 40
+    text = "\n".join((words, "```", *["x = 1"] * 400, "```"))
+    whole = notes(Facts((fact("user", text, 0),)), Ledger(), 100_000, len, whole=10_000).text
+    assert text in whole
+    without = notes(Facts((fact("user", text, 0),)), Ledger(), 2_500, len, whole=10_000).text
+    assert "pasted text of 2,407 characters left out here" in without
+    assert "tell me." in without
+    beginning = notes(Facts((fact("user", text, 0),)), Ledger(), 900, len, whole=10_000).text
+    assert beginning.count("Please look at this") > 5
+    assert "more characters left out here" in beginning
+
+
+def test_an_earlier_summary_is_told_without_its_working():
+    text = "This session is continued.\nAnalysis:\nfirst I think\nSummary:\n1. the goal\n2. the end"
+    found = made(fact("earlier", text, 0)).text
+    assert "I think" not in found
+    assert "> 1. the goal\n> 2. the end" in found
+
+
+def test_paths_below_one_folder_name_it_once():
+    files = tuple((f"/home/dev/project/src/{name}", frozenset({"edited"})) for name in ("a.py", "b/c.py"))
+    found = made(ledger=Ledger(files=files)).text
+    assert found == "<modified-files>\nin /home/dev/project/src/\na.py\nb/c.py\n</modified-files>"
+
+
 def test_an_open_question_outranks_even_rules():
     rules = [fact("rule", f"Never touch file {number}.", number) for number in range(50)]
     text = made(*rules, fact("approval", "Shall I?", 60), room=300).text
@@ -121,7 +172,7 @@ def test_everything_is_shown_under_its_heading():
     assert text == (
         "## Rules and preferences, in the user's words\n- “Never push.” [2]\n\n"
         "## What the user decided\n- “yes” [4] (asked: “Shall I use sqlite?”)\n\n"
-        "## What the user said, in order\n[1] Do it.\nNow.\n\n"
+        "## What else the user said, in order\n[1] Do it.\nNow.\n\n"
         "## Tasks\n- [ ] write tests (in progress)\n- [x] read code\n\n"
         "## Errors met\n- `ValueError: x` — `make` succeeded after changes [6]\n"
         "- `KeyError` — not seen to be cured [7]\n\n"

@@ -38,6 +38,7 @@ OWN_HEADINGS = frozenset(
         "from an earlier summary as it stood",
         "what the user decided",
         "what the user said in order",
+        "what else the user said in order",
         "waiting for the user",
         "the latest messages before these notes",
         "how to go on",

@@ -9,9 +9,10 @@ hash of its text, never by a marker. It is never changed: a better one is anothe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from foldline.core.extract import VERSION as EXTRACT
 from foldline.core.facts import Facts
 from foldline.core.ledger import Ledger
 from foldline.core.notes import SNAPSHOT_LENGTH, notes
@@ -124,17 +125,22 @@ def compose(
     room: int,
     size: Callable[[str], int],
 ) -> Composed:
-    """Opening, summary, notes, snapshot, continuation. The notes take what room the rest leaves."""
+    """Opening, summary, notes, snapshot, continuation. The notes take what room the rest leaves.
+
+    An extracted summary has the commands in its work log.
+    """
+    if summary.version == EXTRACT:
+        ledger = replace(ledger, commands=())
     before = [_opening(frame), render(summary)]
     after = [f"## The latest messages before these notes\n{snapshot}" if snapshot else "", *_closing(frame)]
     used = sum(size(piece) + 2 for piece in (*before, *after) if piece)
-    noted = notes(facts, ledger, max(room - used, 0), size)
+    noted = notes(facts, ledger, max(room - used, 0), size, before[1], whole=room)
     text = "\n\n".join(piece for piece in (*before, noted.text, *after) if piece)
     return Composed(text, size(text), noted.left_out)
 
 
 def _opening(frame: Frame) -> str:
-    coverage = f"These notes stand for {frame.covered:,} messages."
+    coverage = f"These notes stand for {frame.covered:,} messages that no longer fit."
     return fill("resume-opening", coverage=coverage, author=frame.author)
 
 

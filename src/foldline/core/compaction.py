@@ -43,9 +43,13 @@ SNAPSHOT_SHARE = 0.12
 """Share of the checkpoint that shows the latest folded messages."""
 CARRIED = 40
 """Tokens that say of the newest user message that it is not new."""
-CLAMP = PruneSettings(limit=700, head=400, tail=200, protect=0, worthwhile=0)
-"""Results are shortened wherever they stand."""
-CLAMP_HARD = PruneSettings(limit=260, head=120, tail=60, protect=0, worthwhile=0)
+CLAMPS = tuple(
+    PruneSettings(limit=limit, head=limit * 4 // 7, tail=limit * 2 // 7, protect=0, worthwhile=0)
+    for limit in (24_000, 12_000, 6_000, 3_000, 1_500, 700, 260)
+)
+"""Results are shortened wherever they stand, no more than it takes."""
+LAST_STEP = 2
+"""Messages of the last step: a call and its answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,22 +71,26 @@ class Folded:
 
 
 class _Step(NamedTuple):
-    """How hard to try: messages kept at least, how results are shortened, whether the cut is that of the first attempt
-    (what a model wrote serves again), whether the user's words are clamped."""
+    """How hard to try: messages kept at least, how results are shortened, the share of its room that a checkpoint gets
+    from a model and from extraction, whether the cut is that of the first attempt (what a model wrote serves again),
+    whether the user's words are clamped."""
 
     keep: int
-    settings: PruneSettings | None = None
-    share: float = 1.0
+    least: int
+    """Messages kept where there is no model: the log before them tells in order what was done."""
+    clamps: tuple[PruneSettings, ...] = ()
+    told: float = 1.0
+    quoted: float = 1.0
     same_cut: bool = False
     clamp_user: bool = False
 
 
 _STEPS = (
-    _Step(MIN_KEEP),
-    _Step(MIN_KEEP, CLAMP, 0.7, same_cut=True),
-    _Step(1, CLAMP_HARD, 0.5),
-    _Step(0, CLAMP_HARD, 0.5),
-    _Step(0, CLAMP_HARD, 0.25, clamp_user=True),
+    _Step(MIN_KEEP, LAST_STEP),
+    _Step(MIN_KEEP, LAST_STEP, CLAMPS, 0.7, 0.97, same_cut=True),
+    _Step(1, 1, CLAMPS[-1:], 0.5, 0.93),
+    _Step(0, 0, CLAMPS[-1:], 0.5, 0.95),
+    _Step(0, 0, CLAMPS[-1:], 0.25, 0.95, clamp_user=True),
 )
 
 
@@ -98,10 +106,24 @@ class Compaction:
         self.limit = min(options.to or budget.room, budget.room)
         asked_for = options.force and not options.ahead
         self.ease = self.limit if asked_for else min(at_ease(budget), self.limit)
-        self.rooms = Rooms(ground, meter, min(decision.target, self.limit), self.limit, self.ease)
+        self.rooms = self._rooms()
         self.size = self.rooms.size
         self.asked: tuple[Attempt, ...] = ()
         self.by_model: dict[int, Written] = {}
+
+    def _rooms(self, clamp_user: bool = False) -> Rooms:
+        return Rooms(
+            self.ground,
+            self.meter,
+            min(self.decision.target, self.limit),
+            self.limit,
+            self.ease,
+            by_model=bool(self.options.voices),
+            clamp_user=clamp_user,
+        )
+
+    def _share(self, step: _Step) -> float:
+        return step.told if self.rooms.by_model else step.quoted
 
     def run(self) -> Generator[Asking, list[Any], Folded | None]:
         found: list[Folded] = []
@@ -112,17 +134,24 @@ class Compaction:
             cut = cut if step.same_cut else self._cut(step)
             if cut is None or (step.clamp_user and fitting):
                 continue
+            if step.clamp_user:
+                self.rooms = self._rooms(clamp_user=True)
             folded = yield from self._fold(cut, step, options)
             options = replace(options, cheap=None, fallback=None)  # a model is asked once
             found += [folded] if folded else []
             if folded and folded.tokens <= self.limit and not self._too_heavy(folded.view):
-                if folded.tokens <= self.ease:
+                if folded.tokens <= self.ease and not self._is_heavy(cut, folded):
                     return folded
                 fitting.append(folded)
         if fitting:  # the fullest tells most; where it keeps happening, the smallest helps longest
             return min(fitting, key=_tokens_of) if self.decision.in_row > 1 else fitting[0]
         self._must_fit(min(found, key=_tokens_of, default=None))
         return None
+
+    def _is_heavy(self, cut: int, folded: Folded) -> bool:
+        """A few large messages fill the view, and could be shortened or folded."""
+        stay = self._stay(cut, folded.plan.settings) if self.options.pivot is None else 0
+        return cut < len(self.ground.messages) and self.rooms.is_heavy(self.options.pins, stay)
 
     def _must_fit(self, smallest: Folded | None) -> None:
         """Nothing could be folded: well if everything fits as it is."""
@@ -149,15 +178,16 @@ class Compaction:
         if self.options.pivot is not None:
             cut = self._pivot(self.options.pivot)
             return cut if cut > self.ground.begin else None
-        if step.keep == 0:
+        keep = step.keep if self.rooms.by_model else step.least
+        if keep == 0:
             return len(messages) if len(messages) > start else None
         positions = {cut for cut in legal(messages, self.pairing) if cut > start}
         if not positions:
             return None
-        room = self.rooms.tail(step.share, self.options.pins)
-        cut = choose(positions | {start}, self.rooms.sizes(start, room), keep=step.keep, tokens=room)
+        room = self.rooms.tail(self._share(step), self.options.pins)
+        cut = choose(positions | {start}, self.rooms.sizes(start, room), keep=keep, tokens=room)
         if cut <= start:  # the messages are not what fills the room: fold all but the last
-            cut = choose(positions | {start}, [0] * len(messages), keep=step.keep)
+            cut = choose(positions | {start}, [0] * len(messages), keep=keep)
         return cut if cut > start else min(positions)
 
     def _pivot(self, pivot: int) -> int:
@@ -166,32 +196,54 @@ class Compaction:
     def _fold(self, cut: int, step: _Step, options: Options) -> Generator[Asking, list[Any], Folded | None]:
         """One attempt: the checkpoint of everything before the cut, and the view with it."""
         span = self._span(cut)
+        settings, stay = self._clamped(cut, step)
         ledger = self._ledger(span)
         snapshot = self._snapshot(span, step)
         frame = self._frame(span, cut, "")
         fixed = self.size(snapshot) + self.size(frame.resume) + self.size(frame.plan) + CARRIED * frame.carried
         told = self._told(cut, span)
-        unused = self.rooms.unused(step.share, self.options.pins, cut) if options.direction == "up-to" else 0
-        room, space = self.rooms.inside(step.share, fixed, told, ledger, unused)
+        kept = options.direction == "up-to"
+        share = self._share(step)
+        left = self.rooms.left(share, self.options.pins, cut, stay) if kept else 0
+        room, space = self.rooms.inside(share, fixed, told, ledger, left)
         written = yield from self._written(cut, span, space, options)
         frame = self._frame(span, cut, written.author)
         composed = compose(written.summary, told, ledger, snapshot, frame, room, self.size)
         checkpoint = self._checkpoint(cut, span, written, ledger, composed.text)
         try:
-            return self._shown(cut, span, checkpoint, step, written, composed.left_out)
+            return self._shown(cut, span, checkpoint, step, settings, written, composed.left_out)
         except BrokenPromise:
             return None
 
+    def _clamped(self, cut: int, step: _Step) -> tuple[PruneSettings | None, int]:
+        """How the results behind the cut are shortened, and the tokens that are left then."""
+        if not step.clamps:
+            return None, self._stay(cut, None)
+        most = self.rooms.clamped(self._share(step), self.options.pins)
+        found = ((settings, self._stay(cut, settings)) for settings in step.clamps[:-1])
+        last = step.clamps[-1]
+        return next(((settings, stay) for settings, stay in found if stay <= most), (last, self._stay(cut, last)))
+
+    def _stay(self, cut: int, settings: PruneSettings | None) -> int:
+        """Tokens of the messages from `cut` on, as the view will have them."""
+        messages = self.ground.messages[cut:]
+        pinned = [self.ground.messages[pin] for pin in self.options.pins if cut <= pin < cut + len(messages)]
+        pruned = stubbed(messages, settings or only(self.options.prune), self.ground.plan.stubs, pinned)
+        return round(sum(map(self.meter.message, pruned.messages)) * self.meter.ratio)
+
     def _told(self, cut: int, span: Span) -> Facts:
-        """The facts that the notes show: a large user message that stands right behind them is not shown twice."""
+        """The facts that the notes show: a user message that stands right behind them is not shown twice."""
         newest = self.rooms.newest
-        if newest is None or newest >= cut or not self.rooms.carried or self.options.direction == "from":
+        if newest is None or newest >= cut or self.options.direction == "from":
             return span.facts
         source = self.ground.messages[newest].identity
         return Facts(tuple(fact for fact in span.facts.facts if (fact.kind, fact.source) != ("user", source)))
 
     def _snapshot(self, span: Span, step: _Step) -> str:
-        room = int(self.rooms.checkpoint(step.share, 0) * SNAPSHOT_SHARE)
+        """The latest folded messages; where there is no model, the work log ends with them."""
+        if not self.options.voices:
+            return ""
+        room = int(self.rooms.checkpoint(step.told, 0) * SNAPSHOT_SHARE)
         return snapshot_of(span.messages, span.first, room, self.size)
 
     def _written(self, cut: int, span: Span, room: int, options: Options) -> Generator[Asking, list[Any], Written]:
@@ -276,6 +328,7 @@ class Compaction:
         span: Span,
         checkpoint: Checkpoint,
         step: _Step,
+        clamp: PruneSettings | None,
         written: Written,
         left_out: tuple[tuple[str, int], ...],
     ) -> Folded:
@@ -283,7 +336,7 @@ class Compaction:
         plan, notices = self._plan(cut, checkpoint, step)
         front = front_again(messages, plan, checkpoint)
         view = (*front, *messages[plan.start :])
-        settings = step.settings or only(self.options.prune)
+        settings = clamp or only(self.options.prune)
         pruned = stubbed(view, settings, self.ground.plan.stubs, [messages[pin] for pin in plan.pins])
         given = self.ground.conversation
         pairing = behind(front, self.ground, self.pairing, plan.start)
@@ -292,7 +345,7 @@ class Compaction:
             prove(mended.messages, messages, given.grammar, None if mended.repairs else pairing)
         tokens = self._tokens(mended.messages)
         stubs = frozenset(stub.key for stub in pruned.stubs)
-        plan = replace(plan, tokens=tokens, stubs=stubs, settings=step.settings)
+        plan = replace(plan, tokens=tokens, stubs=stubs, settings=clamp)
         if written.left_out:
             left_out = (*left_out, ("summary", written.left_out))
         covered = tuple(message.identity for message in span.messages)

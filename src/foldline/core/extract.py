@@ -1,11 +1,11 @@
-"""The summary that needs no model: goal, findings and the immediate task, all in words that were really said.
+"""The summary that needs no model: goal, work log and the immediate task, all in words that were really said.
 
     messages, facts, room ── extract ──> Summary
 
-Findings are lines of the conversation. First come those that the agent itself wrote (what it said, ran, and put into
-files), the newest first: what it goes on with is mostly more of the same. Then lines of any kind by what they are worth
-for their tokens: a line is worth the names in it that no chosen line has yet, more if the agent itself wrote them, more
-if they are recent, more if few lines have them.
+The log holds what the agent itself wrote: what it said, ran, and put into files. It goes on with more of the same, and
+says in a few words what tools told it in many. The newest lines come first of all; then older ones, by what they are
+worth for their tokens: the names in them that no chosen line has yet, more if they are recent, more if few lines have
+them. Each line stands once, where it was written last.
 It always succeeds. The user's words, tasks, errors and files are not here: the notes carry them in any case.
 """
 
@@ -15,30 +15,42 @@ import heapq
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import TypeAlias
 
 from foldline.core.facts import Facts
-from foldline.core.findings import Line, candidates, carried, shown
+from foldline.core.shorten import shorten
 from foldline.core.styles import CHECKPOINT
 from foldline.core.summary import Section, Summary
 from foldline.core.text import head
 from foldline.core.tools import command_of
+from foldline.core.worklog import Line, answers, carried, entries, shown, subject
 from foldline.model import Message
 
 Size: TypeAlias = Callable[[str], int]
 
-VERSION = "extract/3"
-AGENT_SHARE = 0.8
-"""Share of the room that goes to the newest of what the agent itself wrote, before anything is weighed."""
-AGENT_WROTE = 3.0
-"""How much more a name is worth that the agent itself has written: it has used it, and is likely to use it again."""
+VERSION = "extract/4"
+LOG = "Work Log"
+NEWEST_SHARE = 0.6
+"""Share of the log's room for the newest lines, before anything is weighed."""
 PLAIN = 0.3
-"""What a plain word of the agent's is worth: its prose tells what was found and done, with or without names."""
+"""What a plain word is worth beside a name: prose tells what was found and done, with or without names."""
+ASIDE = 0.3
+"""What a line is worth that was said to a person or a helper in passing."""
 HALF_LIFE = 0.25
 """After this share of the span's messages, a name is worth half."""
+TASK_SHARE = 8
+"""The task and the goal each take at most this part of the room: both stand elsewhere in full."""
+EARLIER_SHARE = 2
+"""What a model wrote before takes at most this part of the room."""
+PASSING = frozenset({"immediate", "next", "active", "context"})
+"""Sections of an earlier summary that are out of date, or are carried line by line."""
+LEAST_TOLD = 200
+"""Tokens that must be left before what tools told is quoted."""
 LABEL_TOKENS = 8
 """About what the label above a line costs."""
+LABEL_MARKS = 5
+"""Tokens of a label besides the tool's name: brackets, the number, sometimes a file."""
 NEARLY = 0.999
 """A line whose worth fell by less than this is taken as it stands."""
 MOST_MISSES = 100
@@ -47,6 +59,8 @@ HEADING_TOKENS = 8
 """About what a section's heading and the empty line before it cost."""
 LENGTHS = (600, 300, 120, 40)
 """Characters of a quotation in the goal and the task: as many as there is room for."""
+REQUEST = 240
+"""Characters of the latest request in the task: it stands in the view as it is."""
 
 _WORD = re.compile(r"\w+(?:[./:-]\w+)*")
 _TELLING = re.compile(r"[\d_./:]|[a-z][A-Z]")
@@ -63,17 +77,30 @@ def extract(
     *,
     first: int = 0,
     previous: Summary | None = None,
+    failed: Set[tuple[str, str]] = frozenset(),
 ) -> Summary:
     """The best summary of these messages in `room` tokens, `first` being the number of the first of them."""
-    task = _longest(lambda length: _task(messages, facts, length), room // 2, size)
-    room -= _cost(task, size)
-    goal = _longest(lambda length: _goal(facts, length), room // 2, size)
-    room -= _cost(goal, size) + HEADING_TOKENS
-    lines = [*(carried(previous.get("context")) if previous else ()), *candidates(messages)]
-    context = shown(_choose(lines, len(messages), room, size), first)
-    titles = {heading.key: heading.title for heading in CHECKPOINT.headings}
-    found = [(key, text) for key, text in (("goal", goal), ("context", context), ("immediate", task)) if text]
-    return Summary("checkpoint", tuple(Section(key, titles[key], text) for key, text in found), VERSION)
+    stop = first + len(messages)
+    task = _longest(lambda length: _task(messages, facts, stop, length), room // TASK_SHARE, size)
+    goal = _longest(lambda length: _goal(facts, length), room // TASK_SHARE, size)
+    room -= _cost(task, size) + _cost(goal, size) + HEADING_TOKENS
+    earlier = _earlier(previous, room // EARLIER_SHARE, size)
+    room -= sum(_cost(section.text, size) for section in earlier)
+    lines = [*(carried(previous.get("context")) if previous else ()), *entries(messages, failed)]
+    log = shown(_choose(lines, answers(messages), len(messages), room, size), first)
+    written = {section.key: section for section in earlier}
+    titles = {heading.key: heading.title for heading in CHECKPOINT.headings} | {"context": LOG}
+    made = {"goal": goal, "context": log, "immediate": task}
+    written |= {key: Section(key, titles[key], text) for key, text in made.items() if text}
+    return Summary("checkpoint", tuple(written[key] for key in titles if key in written), VERSION)
+
+
+def _earlier(previous: Summary | None, room: int, size: Size) -> tuple[Section, ...]:
+    """What a model wrote before: it is kept as it stands, as far as there is room."""
+    if previous is None or previous.style != CHECKPOINT.name:
+        return ()
+    lasting = tuple(section for section in previous.sections if section.key not in PASSING)
+    return shorten(Summary(previous.style, lasting, previous.version), room, size).summary.sections
 
 
 def _cost(text: str, size: Size) -> int:
@@ -86,7 +113,11 @@ def _longest(write: Callable[[int], str], room: int, size: Size) -> str:
 
 
 def _quote(text: str, length: int) -> str:
-    return f"“{text}”" if len(text) <= length else f"“{head(text, length)} …”"
+    """The text, or its beginning, which ends where a word does."""
+    if len(text) <= length:
+        return f"“{text}”"
+    short = head(text, length)
+    return f"“{short if text[len(short)].isspace() else short.rsplit(None, 1)[0]} …”"
 
 
 def _goal(facts: Facts, length: int) -> str:
@@ -95,27 +126,34 @@ def _goal(facts: Facts, length: int) -> str:
     return f"First asked: {_quote(said.text, length)}" if said else ""
 
 
-def _task(messages: Sequence[Message], facts: Facts, length: int) -> str:
-    """What to take up: the latest request, what was said last about it, and the last thing tried."""
+def _task(messages: Sequence[Message], facts: Facts, stop: int, length: int) -> str:
+    """What to take up: the latest request, what was said last about it, and the last thing tried.
+
+    The request stands in the view itself, and so does what comes after the messages: `stop` is where that begins.
+    """
     asked, doing, waiting = facts.first("immediate"), facts.first("doing"), facts.first("approval")
+    first = facts.first("user")
     lines = []
-    if asked:
+    if asked and first and first.at == asked.at:
+        lines.append("CONTINUE with what was asked first.")
+    elif asked:
         question = next((fact.about for fact in facts.of("decision") if fact.at == asked.at and fact.about), "")
         answering = f" (in answer to {_quote(question, length)})" if question else ""
-        lines.append(f"CONTINUE: {_quote(asked.text, length)}{answering}")
+        lines.append(f"CONTINUE: {_quote(asked.text, min(length, REQUEST))}{answering}")
     if waiting:
         lines.append(f"The assistant asked, and has no answer yet: {_quote(waiting.text, length)}")
-    elif doing:
+    elif doing and doing.at < stop:
         lines.append(f"The assistant last said: {_quote(doing.text, length)}")
     calls = [call for message in messages[-6:] for call in message.calls]
-    if calls:
-        tried = (command_of(calls[-1]) or calls[-1].arguments).strip()
-        lines.append(f"The last call was {calls[-1].name}: {_quote(tried, min(length, 200))}")
+    if calls and not (doing and doing.at >= stop):
+        command = command_of(calls[-1]).strip()
+        tried = f": {_quote(command, min(length, 120))}" if command else ""
+        lines.append(f"The last call was {subject(calls[-1])}{tried}")
     return "\n".join(lines)
 
 
 def names(line: Line, known: dict[str, str]) -> frozenset[str]:
-    """The words that name something: with signs, digits or an inner capital. In prose other long words too, as " word".
+    """The words that name something: with signs, digits or an inner capital; and other long ones, as " word".
 
     `known` remembers what was found out about each word.
     """
@@ -124,7 +162,7 @@ def names(line: Line, known: dict[str, str]) -> frozenset[str]:
         name = known.get(word)
         if name is None:
             name = known[word] = _name(word)
-        if name and (name[0] != " " or line.label == "assistant"):
+        if name:
             found.add(name)
     return frozenset(found)
 
@@ -138,101 +176,87 @@ def _name(word: str) -> str:
 
 
 class _Shelf:
-    """Lines that were chosen, by number, and the tokens that are left. A label costs once."""
+    """The lines that were chosen, by their places, and the tokens that are left. A label costs once."""
 
-    def __init__(self, lines: Sequence[Line], size: Size) -> None:
-        self.lines, self.size = lines, size
-        self.chosen: list[int] = []
+    def __init__(self, room: int, size: Size) -> None:
+        self.room, self.size = room, size
+        self.chosen: dict[int, Line] = {}
         self.labels: set[tuple[int, str]] = set()
 
-    def cost(self, number: int) -> int:
-        line = self.lines[number]
-        label = 0 if (line.message, line.label) in self.labels else self.size(line.label) + 4
-        return self.size(line.text) + 2 + label
-
-    def take(self, number: int) -> None:
-        line = self.lines[number]
-        self.chosen.append(number)
+    def takes(self, place: int, line: Line, least: int = 0) -> bool:
+        """Takes a line if at least so many tokens are left then."""
+        name = line.label if line.is_tools or line.message < 0 else line.label.partition(" ")[0]
+        label = 0 if (line.message, line.label) in self.labels else self.size(name) + LABEL_MARKS
+        tokens = self.size(line.text) + (3 if line.is_tools else 1) + label
+        if self.room - tokens < least:
+            return False
+        self.room -= tokens
+        self.chosen[place] = line
         self.labels.add((line.message, line.label))
+        return True
 
 
-def _choose(lines: Sequence[Line], count: int, room: int, size: Size) -> list[Line]:
-    """The agent's own newest lines, then the rest by worth."""
-    shelf = _Shelf(lines, size)
-    room -= _newest(shelf, int(room * AGENT_SHARE))
-    _by_worth(shelf, count, room)
-    return [lines[number] for number in sorted(shelf.chosen)]
+def _choose(lines: Sequence[Line], told: Iterable[Line], count: int, room: int, size: Size) -> list[Line]:
+    """The newest of the agent's lines, then the rest by worth, then what tools told last. Each line once."""
+    shelf = _Shelf(max(room, 0), size)
+    once = _once(lines)
+    _newest(shelf, {place: line for place, line in once.items() if not line.aside}, int(room * (1 - NEWEST_SHARE)))
+    _by_worth(shelf, once, count)
+    if shelf.room > LEAST_TOLD:
+        known = {line.text for line in once.values()}
+        untold = (line for line in told if line.text not in known)
+        _newest(shelf, _once(untold, len(lines)), 0)
+    return [line for _, line in sorted(shelf.chosen.items(), key=lambda item: (item[1].message, item[0]))]
 
 
-def _newest(shelf: _Shelf, room: int) -> int:
-    """Takes what the agent wrote last, each line once. The tokens it took."""
-    used = misses = 0
-    seen: set[str] = set()
-    for number in range(len(shelf.lines) - 1, -1, -1):
-        line = shelf.lines[number]
-        if line.is_tools or line.text in seen:
-            continue
-        seen.add(line.text)
-        tokens = shelf.cost(number)
-        if used + tokens <= room:
-            shelf.take(number)
-            used += tokens
-        else:
-            misses += 1
-            if misses >= MOST_MISSES:
-                break
-    return used
+def _once(lines: Iterable[Line], first: int = 0) -> dict[int, Line]:
+    """Each line where it was written last, by its place."""
+    last = {line.text: (place, line) for place, line in enumerate(lines, first)}
+    return dict(sorted(last.values(), key=lambda item: item[0]))
 
 
-def _by_worth(shelf: _Shelf, count: int, room: int) -> None:
+def _newest(shelf: _Shelf, lines: dict[int, Line], least: int) -> None:
+    """Takes the last lines, down to so many tokens."""
+    misses = 0
+    for place, line in reversed(lines.items()):
+        misses += not shelf.takes(place, line, least)
+        if misses >= MOST_MISSES:
+            return
+
+
+def _by_worth(shelf: _Shelf, lines: Mapping[int, Line], count: int) -> None:
     """Greedy by worth for tokens. A line's worth only falls as others are chosen, so a stale one is weighed again."""
-    lines = shelf.lines
     known: dict[str, str] = {}
-    named = [names(line, known) for line in lines]
+    named = {place: names(line, known) for place, line in lines.items()}
     worth = _worths(lines, named, count)
-    there = {lines[number].text for number in shelf.chosen}
-    covered: set[str] = {name for number in shelf.chosen for name in named[number]}
+    covered: set[str] = {name for place in shelf.chosen for name in named[place]}
 
-    def value(number: int) -> float:
-        new = sum(worth[name] for name in named[number] if name not in covered)
-        return new / (LABEL_TOKENS + len(lines[number].text) / 4)
+    def value(place: int) -> float:
+        new = sum(worth[name] for name in named[place] if name not in covered)
+        weight = ASIDE if lines[place].aside else 1.0
+        return weight * new / (LABEL_TOKENS + len(lines[place].text) / 4)
 
-    open_ = (number for number in range(len(lines)) if named[number] and lines[number].text not in there)
-    heap = [(-value(number), number) for number in open_]
+    heap = [(-value(place), place) for place in lines if named[place] and place not in shelf.chosen]
     heapq.heapify(heap)
     misses = 0
-    while heap and room > 0 and misses < MOST_MISSES:
-        stale, number = heapq.heappop(heap)
-        now = -value(number)
+    while heap and misses < MOST_MISSES:
+        stale, place = heapq.heappop(heap)
+        now = -value(place)
         if now > stale * NEARLY:
             if now < 0:
-                heapq.heappush(heap, (now, number))
-            continue
-        tokens = shelf.cost(number)
-        misses += tokens > room
-        if tokens <= room:
-            shelf.take(number)
-            covered |= named[number]
-            room -= tokens
+                heapq.heappush(heap, (now, place))
+        elif shelf.takes(place, lines[place]):
+            covered |= named[place]
+        else:
+            misses += 1
 
 
-def _worths(lines: Sequence[Line], named: Sequence[frozenset[str]], count: int) -> dict[str, float]:
-    """What each name is worth: by who wrote it, how lately, and how rare it is."""
-    spread = Counter(name for found in named for name in found)
-    last: dict[str, int] = {}
-    agents: set[str] = set()
-    for line, found in zip(lines, named, strict=True):
-        last.update(dict.fromkeys(found, line.message))
-        if not line.is_tools:
-            agents |= found
+def _worths(lines: Mapping[int, Line], named: Mapping[int, frozenset[str]], count: int) -> dict[str, float]:
+    """What each name is worth: how lately it was written, and how rare it is."""
+    spread = Counter(name for found in named.values() for name in found)
+    last = {name: lines[number].message for number, found in named.items() for name in found}
     fade = math.log(2) / max(HALF_LIFE * count, 1)
     return {
-        name: _weight(name, agents) * math.exp(fade * (at - count)) / math.sqrt(spread[name])
+        name: (PLAIN if name[0] == " " else 1.0) * math.exp(fade * (at - count)) / math.sqrt(spread[name])
         for name, at in last.items()
     }
-
-
-def _weight(name: str, agents: Set[str]) -> float:
-    if name[0] == " ":
-        return PLAIN
-    return AGENT_WROTE if name in agents else 1.0

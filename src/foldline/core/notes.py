@@ -9,6 +9,7 @@ their sections. What did not fit is counted and said.
 from __future__ import annotations
 
 import math
+import posixpath
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -22,10 +23,16 @@ from foldline.core.text import head
 
 LONG_MESSAGE = 1_500
 """Characters of a user message above which its pasted blocks are named instead of shown."""
+SHORT_MESSAGE = 500
+"""Characters of a user message up to which a rule or a decision in it is shown with the whole of it."""
 LONGEST_WORDS = 6_000
 """Characters of the user's own words in one message that are shown: ten times what people type, a tenth of a dump."""
+LONGEST_ERROR = 200
+"""Characters of an error: what went wrong stands at its beginning."""
 PRESSING = 1_000_000_000
 """Added to what must not be left out while anything else of its kind is in: more than any message's number."""
+LEAST_ROOT = 12
+"""Characters of a common folder that are worth a line of their own."""
 SNAPSHOT_LENGTH = 400
 """Characters of each message that the snapshot shows."""
 
@@ -33,25 +40,32 @@ _TITLES = {
     "rules": "Rules and preferences, in the user's words",
     "earlier": "From an earlier summary, as it stood",
     "decisions": "What the user decided",
-    "said": "What the user said, in order",
+    "said": "What else the user said, in order",
     "tasks": "Tasks",
     "errors": "Errors met",
     "commands": "Commands run",
     "waiting": "Waiting for the user",
 }
 _WORD = re.compile(r"[^\W\d_]+")
+_WORKING = re.compile(r".*?(?:<analysis>|^Analysis:).*?(?:</analysis>|^Summary:)", re.S | re.M)
+"""Where a summary that was left in the conversation reasons before it tells."""
 _RANKS = {
     "rules": 0,
     "waiting": 0,
     "tasks": 1,
     "decisions": 1,
-    "files": 2,  # short, and what the next step will touch
-    "open errors": 2,
+    "said": 2,  # nothing else can bring the user's words back
+    "files": 3,  # short, and what the next step will touch
+    "open errors": 3,
     "earlier": 3,  # all that is left of what it stands for
-    "said": 3,
-    "errors": 4,  # cured ones
+    "errors": 4,  # cured ones, and old ones
+    "done": 4,
     "commands": 5,
 }
+NEEDED = 3
+"""The last rank of what a checkpoint should not be without."""
+FRESH_ERRORS = 3
+"""Errors that are not cured, the newest: what is older has been lived with."""
 
 
 class Piece(NamedTuple):
@@ -62,6 +76,8 @@ class Piece(NamedTuple):
     rank: int
     worth: float
     order: int
+    shorter: tuple[str, ...] = ()
+    """What may stand in its place where it does not fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +89,14 @@ class Notes:
     left_out: tuple[tuple[str, int], ...] = ()
 
 
-def notes(facts: Facts, ledger: Ledger, room: int, size: Callable[[str], int]) -> Notes:
-    """As much as fits, the most important first. Where there is no room even to say what is missing, nothing."""
-    pieces = sorted([*_said(facts), *_states(facts), *_files(ledger)], key=lambda piece: (piece.rank, -piece.worth))
+def notes(facts: Facts, ledger: Ledger, room: int, size: Callable[[str], int], told: str = "", whole: int = 0) -> Notes:
+    """As much as fits, the most important first. Where there is no room even to say what is missing, nothing.
+
+    What stands in `told`, the summary above the notes, is not said again. A user message of up to `whole` characters is
+    shown as it is, pasted blocks and all.
+    """
+    found = [*_said(facts, told, max(whole, LONG_MESSAGE)), *_states(facts), *_files(ledger, told)]
+    pieces = sorted(found, key=lambda piece: (piece.rank, -piece.worth))
     kept = _choose(pieces, room, size)
     while True:
         left = _counted(pieces, kept)
@@ -87,18 +108,27 @@ def notes(facts: Facts, ledger: Ledger, room: int, size: Callable[[str], int]) -
     return Notes(text, size(text), tuple(left.items()))
 
 
+def needed(facts: Facts, ledger: Ledger, size: Callable[[str], int], whole: int) -> int:
+    """Tokens of the notes that a checkpoint should not be without."""
+    changed = tuple((path, done) for path, done in ledger.files if done != {"read"})
+    found = [*_said(facts, "", max(whole, LONG_MESSAGE)), *_states(facts), *_files(Ledger(changed, ledger.moves), "")]
+    pieces = sorted((piece for piece in found if piece.rank <= NEEDED), key=lambda piece: piece.order)
+    return size("\n\n".join(_sections(pieces, {})))
+
+
 def _choose(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> list[Piece]:
     """Those that fit, by rank; the first of a section brings its heading and the line on what is missing."""
     kept: list[Piece] = []
     opened: set[str] = set()
     for piece in pieces:
-        tokens = size(piece.text) + 1
-        if piece.section not in opened:
-            tokens += size(_framed(piece.section, [_missing(99)])) + 2
-        if tokens <= room:
-            kept.append(piece)
-            opened.add(piece.section)
-            room -= tokens
+        heading = 0 if piece.section in opened else size(_framed(piece.section, [_missing(99)])) + 2
+        for text in (piece.text, *piece.shorter):
+            tokens = size(text) + 1 + heading
+            if tokens <= room:
+                kept.append(piece._replace(text=text))
+                opened.add(piece.section)
+                room -= tokens
+                break
     return kept
 
 
@@ -109,23 +139,72 @@ def _counted(pieces: Sequence[Piece], kept: Sequence[Piece]) -> dict[str, int]:
     return {section: count for section, count in left.items() if count}
 
 
-def _said(facts: Facts) -> Iterator[Piece]:
-    """The user's messages; rules again by themselves, so that they cannot be overlooked."""
-    for fact in facts.of("rule"):
-        yield Piece("rules", f"- {_quoted(fact)}", _RANKS["rules"], fact.at, fact.at)
-    for fact in facts.of("decision"):
-        about = f" (asked: “{head(_line(fact.about), 200)}”)" if fact.about else ""
-        yield Piece("decisions", f"- {_quoted(fact)}{about}", _RANKS["decisions"], fact.at, fact.at)
+def _said(facts: Facts, told: str, whole: int) -> Iterator[Piece]:
+    """The user's messages, each at one place: a short one that rules or decides stands whole where rules or decisions
+    do; of a long one they are shown there once more, so that they cannot be overlooked."""
+    places = {message.at: place for message in facts.of("user") if (place := _place(message, facts))}
+    for fact in facts.of("rule", "decision"):
+        section = "rules" if fact.kind == "rule" else "decisions"
+        if fact.at not in places:
+            yield Piece(section, f"- {_quoted(fact)}{_asked(fact)}", _RANKS[section], fact.at, fact.at)
     for fact in facts.of("earlier"):
-        for order, line in enumerate(filter(str.strip, head(fact.text, LONGEST_WORDS).split("\n"))):
-            yield Piece("earlier", f"> {line}", _RANKS["earlier"], 2 * PRESSING - order, order)
-    ruling = {fact.at for fact in facts.of("rule")}
+        for order, line in enumerate(_retold(fact.text, whole // 2)):
+            yield Piece("earlier", f"> {line}", _RANKS["earlier"], -order, order)
     messages = facts.of("user")
+    ruling = {fact.at for fact in facts.of("rule")}
     for fact, worth in zip(messages, _worths(messages), strict=True):
-        pressing = PRESSING if fact.at in ruling or fact is messages[0] else 0
-        media = f" (pictures or files: {fact.about}, not shown here)" if fact.about else ""
-        text = f"[{fact.at + 1}] {shown_words(fact.text)}{media}"
-        yield Piece("said", text, _RANKS["said"], pressing + worth, fact.at)
+        section = places.get(fact.at, "")
+        if section:
+            telling = [found for found in facts.of("rule", "decision") if found.at == fact.at]
+            about = next((_asked(found) for found in telling if found.about), "")
+            shorter = "\n".join(f"- {_quoted(found)}{_asked(found)}" for found in telling)
+            yield Piece(section, f"- {_quoted(fact)}{about}", _RANKS[section], fact.at, fact.at, (shorter,))
+        elif f"“{fact.text}”" not in told or fact.about:
+            pressing = PRESSING if fact.at in ruling or fact is messages[0] else 0
+            media = f" (pictures or files: {fact.about}, not shown here)" if fact.about else ""
+            text, *forms = (f"[{fact.at + 1}] {words}{media}" for words in _forms(fact.text, whole))
+            yield Piece("said", text, _RANKS["said"], pressing + worth, fact.at, tuple(forms))
+
+
+def _retold(text: str, length: int) -> list[str]:
+    """The lines of an earlier summary without its working, by turns from its beginning and its end."""
+    working = _WORKING.match(text)
+    lines = [line for line in text[working.end() if working else 0 :].split("\n") if line.strip()]
+    first: list[str] = []
+    last: list[str] = []
+    while lines:
+        ends = len(first) > len(last)
+        line = lines.pop() if ends else lines.pop(0)
+        length -= len(line)
+        if length < 0:
+            break
+        (last if ends else first).append(line)
+    return [*first, *reversed(last)]
+
+
+def _forms(text: str, whole: int) -> list[str]:
+    """A user message as it is; its words without what was pasted; how it begins. The first form that is short enough,
+    and those after it."""
+    words = shown_words(text)
+    beginning = head(words, SHORT_MESSAGE)
+    if len(beginning) < len(words) and len(words) > 2 * SHORT_MESSAGE:
+        kept = beginning.rsplit(None, 1)[0]
+        forms = [words, f"{kept} …\n({len(text) - len(kept):,} more characters left out here)"]
+    else:
+        forms = [words]
+    return [text, *forms] if len(text) <= whole and words != text else forms
+
+
+def _place(message: Fact, facts: Facts) -> str:
+    """Where a short message stands whole; "" for others."""
+    kinds = {fact.kind for fact in facts.of("rule", "decision") if fact.at == message.at and fact.text in message.text}
+    if not kinds or len(message.text) > SHORT_MESSAGE or message.about:
+        return ""
+    return "rules" if "rule" in kinds else "decisions"
+
+
+def _asked(fact: Fact) -> str:
+    return f" (asked: “{head(_line(fact.about), 120)}”)" if fact.kind == "decision" and fact.about else ""
 
 
 def _worths(messages: Sequence[Fact]) -> Iterator[float]:
@@ -173,18 +252,21 @@ def _states(facts: Facts) -> Iterator[Piece]:
     for number, fact in enumerate(facts.of("open", "done")):
         mark = "[x]" if fact.kind == "done" else "[ ]"
         status = f" ({_line(fact.about)})" if fact.about else ""
-        worth = 1.0 if fact.kind == "open" else 0.0
-        yield Piece("tasks", f"- {mark} {_line(fact.text)}{status}", _RANKS["tasks"], worth, number)
+        rank = _RANKS["tasks" if fact.kind == "open" else "done"]
+        yield Piece("tasks", f"- {mark} {_line(fact.text)}{status}", rank, -number, number)
     for fact in facts.of("approval"):
         text = f"- The assistant asked, and has no answer yet: “{_line(fact.text)}” [{fact.at + 1}]"
         yield Piece("waiting", text, _RANKS["waiting"], PRESSING, fact.at)
+    fresh = [fact for fact in facts.of("error") if not fact.about][-FRESH_ERRORS:]
     for fact in facts.of("error"):
         cure = f" — {_line(fact.about)}" if fact.about else " — not seen to be cured"
-        rank = _RANKS["errors" if fact.about else "open errors"]
-        yield Piece("errors", f"- `{_line(fact.text)}`{cure} [{fact.at + 1}]", rank, fact.at, fact.at)
+        rank = _RANKS["open errors" if fact in fresh else "errors"]
+        yield Piece(
+            "errors", f"- `{head(_line(fact.text), LONGEST_ERROR)}`{cure} [{fact.at + 1}]", rank, fact.at, fact.at
+        )
 
 
-def _files(ledger: Ledger) -> Iterator[Piece]:
+def _files(ledger: Ledger, told: str) -> Iterator[Piece]:
     """Files newest first, what was changed before what was only read; then commands."""
     changed = (
         ("modified-files", _once(ledger.modified)),
@@ -197,9 +279,15 @@ def _files(ledger: Ledger) -> Iterator[Piece]:
     read = _once(ledger.read_only)
     for order, path in enumerate(read):
         yield Piece("read-files", _line(path), _RANKS["commands"], order - len(read), order)
-    for order, command in enumerate(ledger.commands):
+    untold = (command for command in ledger.commands if not _is_told(command.text, told))
+    for order, command in enumerate(untold):
         line = head(command.text.strip().replace("\n", " ⏎ "), 200)
         yield Piece("commands", f"- `{line}` — {command.verdict}", _RANKS["commands"], order, order)
+
+
+def _is_told(command: str, told: str) -> bool:
+    first = command.strip().split("\n", 1)[0]
+    return bool(told) and first in told
 
 
 def _once(paths: Sequence[str]) -> tuple[str, ...]:
@@ -226,5 +314,16 @@ def _missing(count: int) -> str:
 
 
 def _framed(section: str, lines: Sequence[str]) -> str:
-    body = "\n".join(lines)
-    return f"## {_TITLES[section]}\n{body}" if section in _TITLES else f"<{section}>\n{body}\n</{section}>"
+    if section in _TITLES:
+        return "\n".join((f"## {_TITLES[section]}", *lines))
+    return "\n".join((f"<{section}>", *_below_root(lines), f"</{section}>"))
+
+
+def _below_root(lines: Sequence[str]) -> Sequence[str]:
+    """Paths that share a long beginning, with that beginning said once."""
+    paths = [line for line in lines if line.startswith("/") and " " not in line]
+    root = posixpath.commonpath(paths) if len(paths) > 1 else ""
+    if len(root) < LEAST_ROOT:
+        return lines
+    root = root if all(path.startswith(f"{root}/") for path in paths) else posixpath.dirname(root)
+    return [f"in {root}/", *(line.removeprefix(f"{root}/") if line in paths else line for line in lines)]

@@ -18,6 +18,8 @@ _LISTS = {
     "tasktracker": "task_list",
 }
 """Tools that send the whole list each time, and the argument that holds it. The names are bare ones."""
+_SINGLE = ("taskcreate", "taskupdate")
+"""Tools that name one task each time."""
 _TEXTS = ("content", "step", "title", "subject", "description", "text")
 _STATUS = {
     "": "pending",
@@ -46,13 +48,18 @@ class Task(NamedTuple):
     key: str = ""
 
 
+def plans(name: str) -> bool:
+    """A tool of this name keeps tasks."""
+    return bare_name(name) in (*_LISTS, *_SINGLE)
+
+
 def latest_tasks(done: Iterable[Deed]) -> tuple[Task, ...]:
     """The tasks as they stood last: the newest whole list, or single tasks as created and updated."""
     single: dict[str, Task] = {}
     latest: tuple[Task, ...] = ()
     for deed in done:
         name = bare_name(deed.call.name)
-        if deed.verdict == "failed" or (name not in _LISTS and name not in ("taskcreate", "taskupdate")):
+        if deed.verdict == "failed" or (name not in _LISTS and name not in _SINGLE):
             continue
         arguments = deed.call.parsed()
         if name in _LISTS:

@@ -22,6 +22,8 @@ from foldline.model import Media, Message, Opaque, Part, Text, ToolResult
 _ERROR_LINE = re.compile(
     "error|exception|fail|traceback|fatal|panic|denied|refused|cannot|undefined|not found", re.IGNORECASE
 )
+LONGEST_WORD = 60
+"""Characters that a cut moves to spare a word. Longer ones are data, and may be cut."""
 LEAST_GAIN = 64
 """Characters a stub must save at the least: its marker has about forty tokens, and less text may have had fewer."""
 
@@ -160,12 +162,28 @@ def shorten(result: ToolResult, settings: PruneSettings, ref: str = "") -> ToolR
 def _shorten_text(text: str, is_error: bool, settings: PruneSettings, ref: str) -> str:
     if len(text) <= settings.limit:
         return text
-    first, last = head(text, settings.head), tail(text, settings.tail)
+    first, last = _to_word(text, head(text, settings.head)), _from_word(text, tail(text, settings.tail))
     middle = text[len(first) : len(text) - len(last)]
     errors = _error_lines(middle, settings.error_lines) if is_error else ""
     marker = _marker(len(middle) - len(errors), ref, settings.recall_tool)
     short = "\n".join(piece for piece in (first, marker, errors, last) if piece)
     return short if len(short) < len(text) else text
+
+
+def _to_word(text: str, first: str) -> str:
+    """The beginning of a text without the word it ends in the middle of: half a name is no name."""
+    if text[len(first) : len(first) + 1].isspace():
+        return first
+    whole = first[: -len(first.rsplit(None, 1)[-1])].rstrip() if first.strip() else first
+    return whole if len(first) - len(whole) <= LONGEST_WORD else first
+
+
+def _from_word(text: str, last: str) -> str:
+    """The end of a text without the word it begins in the middle of."""
+    if text[-len(last) - 1 : -len(last)].isspace():
+        return last
+    whole = last[len(last.split(None, 1)[0]) :].lstrip() if last.strip() else last
+    return whole if len(last) - len(whole) <= LONGEST_WORD else last
 
 
 def _marker(removed: int, ref: str, recall_tool: str) -> str:

@@ -3,6 +3,8 @@
     |<------------------------- target -------------------------->|
     | head, pins | checkpoint: frame, summary, notes |    tail    |
 
+A model tells much in little, so the tail gets the larger share. Extraction quotes: there the tail gets a quarter, and
+more only when everything that the agent itself wrote before it has found room.
 Values and arithmetic only. What is then cut, and what is said in the room, is decided elsewhere.
 """
 
@@ -16,8 +18,9 @@ from foldline.core.fold import newest_user
 from foldline.core.ground import Ground
 from foldline.core.ledger import Ledger
 from foldline.core.meter import Meter
-from foldline.core.notes import notes
+from foldline.core.notes import needed, notes
 from foldline.core.usertext import own_words
+from foldline.core.worklog import entries
 
 CHECKPOINT_SHARE = 0.40
 """Share of the target that the checkpoint may take: the tail is worth more, word for word."""
@@ -25,6 +28,23 @@ CHECKPOINT_LEAST, CHECKPOINT_MOST = 500, 16_000
 """Tokens of a checkpoint: below, the rules and the task do not fit; above, nobody reads it."""
 WORDS_SHARE = 0.50
 """Share of the target that the user's own words may take beyond that: nothing else can bring them back."""
+TAIL_LEAST = 0.25
+"""Share of the target that the tail may take at the least, where there is no model. Behind the last few messages, what
+tools answered is seldom needed again; what the agent wrote is, three times as often."""
+CLAMPED_USER = 0.4
+"""Share of the room for a newest user message that is larger than all of it."""
+CLAMP_MARK = 60
+"""Tokens that say what is missing from it."""
+USER_MARGIN = 0.85
+"""Its ends may have more tokens for their characters than the whole."""
+TAIL_CLAMPED = 0.25
+"""The same of a tail whose results have to be shortened: they are what the agent is working with."""
+TAIL_HEAVY = 0.4
+"""Share of the room above which a tail is better shortened than kept whole."""
+LOG_MOST = 24_000
+"""Tokens of a checkpoint with a work log: it is read like messages, and stands for many."""
+LOG_LEAST = 0.15
+"""Share of a checkpoint that a work log gets, however much the user said."""
 SAID_TWICE = 1.5
 """The user's words are shown in order, and the rules among them once more by themselves."""
 FRAME = 120
@@ -33,28 +53,42 @@ NOTES_SHARE = 0.65
 """Share of a checkpoint that the program's own notes may claim before the summary gets its room …"""
 SUMMARY_LEAST = 4
 """… which is at least a quarter of what the checkpoint has without the user's words."""
-ANY = 1 << 40
 CHECKPOINT_EVER = 64
 """Tokens of a checkpoint, however full the window is: with fewer there is none."""
-MARGIN = 0.96
+EASE_MARGIN = 0.96
+"""The same of the size at which a view is at ease: the next turns come on top of it."""
+MARGIN = 0.98
 """Share of a limit that is aimed at: texts joined have a few tokens more than their parts."""
 
 
 class Rooms:
     """The rooms of one fold. Sizes are in the provider's tokens, as far as the meter knows them."""
 
-    def __init__(self, ground: Ground, meter: Meter, target: int, limit: int, ease: int) -> None:
-        self.ground, self.meter = ground, meter
+    def __init__(
+        self,
+        ground: Ground,
+        meter: Meter,
+        target: int,
+        limit: int,
+        ease: int,
+        *,
+        by_model: bool = True,
+        clamp_user: bool = False,
+    ) -> None:
+        self.ground, self.meter, self.by_model = ground, meter, by_model
+        self.clamp_user = clamp_user
         self.limit = limit
         self.carried = self._carried(target)
         """Tokens of the newest user message, where it is too large for the tail and stands by itself."""
-        self.target = min(target, int(limit * MARGIN), self._beside(target, int(ease * MARGIN)))
+        margin = MARGIN if ease == limit else EASE_MARGIN
+        self.target = min(target, int(limit * MARGIN), self._beside(target, int(ease * margin)))
         """Tokens of everything else."""
 
     def _carried(self, target: int) -> int:
         if self.newest is None or sum(self.sizes(self.newest, target)) <= target:
             return 0
-        return self.tokens(self.newest)
+        tokens = self.tokens(self.newest)
+        return min(tokens, int(self.limit * CLAMPED_USER)) if self.clamp_user else tokens
 
     def _beside(self, target: int, ease: int) -> int:
         """The share of what is left beside a carried message that the target is of the whole, and not more than leaves
@@ -102,30 +136,81 @@ class Rooms:
 
     def tail(self, share: float, pins: Iterable[int]) -> int:
         """Tokens for the messages that stay."""
+        free = self._free(pins)
+        if self.by_model:
+            return max(free - self.checkpoint(share), 0)
+        return max(int(free * share * TAIL_LEAST), self._roomy(int(free * share)))
+
+    def clamped(self, share: float, pins: Iterable[int]) -> int:
+        """Tokens that a tail may have whose results are shortened: what a model leaves, or half of the room."""
+        return self.tail(share, pins) if self.by_model else int(self._free(pins) * share * TAIL_CLAMPED)
+
+    def is_heavy(self, pins: Iterable[int], stay: int) -> bool:
+        """A tail of so many tokens leaves too little to say what was before it."""
+        return not self.by_model and stay > max(int(self._free(pins) * TAIL_HEAVY), self.tail(1.0, pins))
+
+    def _free(self, pins: Iterable[int]) -> int:
+        """Tokens for checkpoint and tail."""
         messages = self.ground.messages
         pinned = {pin for pin in (*pins, *self.ground.plan.pins) if 0 <= pin < len(messages)}
         pinned -= {self.newest} if self.carried else set()
-        fixed = round(sum(self.meter.message(messages[pin]) for pin in pinned) * self.meter.ratio)
-        return max(self.target - self.head - fixed - self.checkpoint(share), 0)
+        return (
+            self.target - self.head - round(sum(self.meter.message(messages[pin]) for pin in pinned) * self.meter.ratio)
+        )
 
-    def unused(self, share: float, pins: Iterable[int], cut: int) -> int:
-        """Tokens of the tail's room that the messages from `cut` on leave empty."""
-        room = self.tail(share, pins)
-        return max(room - sum(map(self.tokens, range(cut, len(self.ground.messages)))), 0)
+    def _roomy(self, free: int) -> int:
+        """Tokens of the longest tail that leaves room for a log of all that the agent wrote before it."""
+        begin, own = self.ground.begin, self._own
+        log, tail = sum(own), 0
+        free -= self.words + FRAME
+        for index in range(len(self.ground.messages) - 1, begin - 1, -1):
+            log -= own[index - begin]
+            tokens = self.tokens(index)
+            if tail + tokens + min(log, LOG_MOST) > free:
+                break
+            tail += tokens
+        return tail
 
-    def inside(self, share: float, fixed: int, facts: Facts, ledger: Ledger, unused: int = 0) -> tuple[int, int]:
+    @cached_property
+    def _own(self) -> list[int]:
+        """Tokens of each message in a log in which every line stands once."""
+        found = [0] * (len(self.ground.messages) - self.ground.begin)
+        for line in {line.text: line for line in entries(self.ground.messages[self.ground.begin :])}.values():
+            found[line.message] += self.size(line.text) + 2
+        return found
+
+    def left(self, share: float, pins: Iterable[int], cut: int, stay: int) -> int:
+        """What the messages from `cut` on, of so many tokens, leave of the tail's room; where there is no model, of all
+        the room."""
+        if self.by_model:
+            return max(self.tail(share, pins) - stay, 0)
+        if self.newest is not None and self.newest < cut and not self.carried:
+            stay += self.tokens(self.newest)
+        return max(int(self._free(pins) * share) - stay, 0)
+
+    def inside(self, share: float, fixed: int, facts: Facts, ledger: Ledger, left: int = 0) -> tuple[int, int]:
         """Tokens for the checkpoint, and in it for the summary: what the frame, the snapshot and the program's own
-        notes leave, the user's words first of all. `unused` is room that nothing else needs."""
-        changed = tuple((path, done) for path, done in ledger.files if done != {"read"})
-        words = notes(facts, Ledger(changed, ledger.moves), ANY, self.size).tokens
+        notes leave, the user's words first of all. `left` is what the tail leaves."""
+        words = needed(facts, ledger, self.size, self.checkpoint(share) if self.by_model else left)
+        if not self.by_model:
+            room = max(min(left, LOG_MOST + words), self._least)
+            return room, max(room - fixed - FRAME - words, int(room * LOG_LEAST))
         room = self.checkpoint(share, words)
-        room = max(room, min(room + unused, CHECKPOINT_MOST))
+        room = max(room, min(room + left, CHECKPOINT_MOST))
         noted = max(words, notes(facts, ledger, int(room * NOTES_SHARE), self.size).tokens)
         return room, max(room - fixed - FRAME - noted, self._base(share) // SUMMARY_LEAST)
 
+    @property
+    def _least(self) -> int:
+        return max(min(CHECKPOINT_LEAST, self.limit - self.head - self.carried), CHECKPOINT_EVER)
+
     def user(self, checkpoint: str) -> int:
-        """Characters of the newest user message when it is larger than the window by itself."""
-        return max(self.limit - self.head - self.size(checkpoint) - 200, 100) * 2
+        """Characters of the newest user message, larger than its room, that there is room for beside a checkpoint."""
+        if self.newest is None:
+            return 0
+        free = self.limit - self.head - self.size(checkpoint) - CLAMP_MARK
+        length = len(self.ground.messages[self.newest].text) / max(self.tokens(self.newest), 1)
+        return max(int(free * length * USER_MARGIN), 100)
 
     def sizes(self, start: int, tokens: int) -> list[int]:
         """The messages' tokens, counted from the end as far as a tail of so many tokens can reach; before that, 0."""

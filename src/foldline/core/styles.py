@@ -98,7 +98,11 @@ CHECKPOINT = Style(
         Heading("blocked", "Blocked", ("blockers", "blocking issues"), under="progress"),
         Heading("decisions", "Key Decisions", ("decisions", "design decisions")),
         Heading("next", "Next Steps", ("next step", "next", "upcoming steps"), "steps"),
-        Heading("context", "Critical Context", ("context", "important context", "key context", "additional context")),
+        Heading(
+            "context",
+            "Critical Context",
+            ("context", "important context", "key context", "additional context", "work log"),
+        ),
         IMMEDIATE,
     ),
 )

@@ -20,7 +20,6 @@ from foldline.core.echoes import Heard
 from foldline.core.effects import Asking
 from foldline.core.extract import VERSION, extract
 from foldline.core.facts import Facts
-from foldline.core.findings import carried
 from foldline.core.instructions import compact_instructions
 from foldline.core.options import Options, Voice
 from foldline.core.prompts import merge_request, prompt, repair_request, summary_request, version_of
@@ -29,6 +28,7 @@ from foldline.core.render import BRIEF, Chunk, Limits, chunks, fence
 from foldline.core.story import Voices, voices_in
 from foldline.core.styles import STYLES, Style
 from foldline.core.summary import Summary, accept, render
+from foldline.core.worklog import carried
 from foldline.errors import CallerError, Overflow, SummaryError
 from foldline.model import Message
 
@@ -95,7 +95,8 @@ def summarise(
 
 def _extracted(span: Span, room: int, size: Callable[[str], int], attempts: tuple[Attempt, ...]) -> Written:
     previous = span.previous.summary if span.previous else None
-    summary = extract(span.messages, span.facts, room, size, first=span.first, previous=previous)
+    failed = frozenset((deed.call.id, deed.call.arguments) for deed in span.deeds if deed.failed)
+    summary = extract(span.messages, span.facts, room, size, first=span.first, previous=previous, failed=failed)
     return Written(summary, EXTRACTED, attempts, chunks=((span.first, span.first + len(span.messages)),))
 
 
@@ -256,12 +257,12 @@ def _expect(reply: Reply | CallerError) -> Reply:
 
 def evidence(span: Span) -> Evidence:
     """What the summary of a span may rest on."""
+    calls = [call for message in span.messages for call in message.calls]
+    names = [*(call.id for call in calls), *((span.previous.text,) if span.previous else ())]
     spoken = [message.text for message in span.messages if message.text]
-    spoken += [f"{call.name} {call.arguments}" for message in span.messages for call in message.calls]
+    asked = [f"{call.name} {call.arguments}" for call in calls]
     shown = [result.text for message in span.messages for result in message.results]
-    names = [call.id for message in span.messages for call in message.calls]
-    names += [span.previous.text] if span.previous else []
-    everything = "\n".join((*names, *spoken, *shown))
+    everything = "\n".join((*names, *spoken, *asked, *shown))
     voices, earlier = span.voices or voices_in(span.messages), tuple(_earlier(span))
     said = voices.said.and_in(Heard.in_text(*(text for text, is_tools in earlier if not is_tools)))
     printed = voices.shown.and_in(Heard.in_text(*(text for text, is_tools in earlier if is_tools)))
