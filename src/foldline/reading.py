@@ -10,7 +10,7 @@ the dialects' matter.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,6 +24,8 @@ MOST = 100_000
 """Messages remembered; the longest unseen go first."""
 SESSIONS = 64
 """Conversations, and heads, whose dialect is remembered."""
+_BLOCK = 256
+"""Rows compared at once."""
 _SLOTS = ("messages", "input", "contents")
 """Where requests keep their messages."""
 
@@ -33,6 +35,14 @@ class _Known(NamedTuple):
 
     alone: Message
     placed: Message
+
+
+class _Past(NamedTuple):
+    """A conversation as it was read last: its rows, and what they were read as, alone and in their places."""
+
+    rows: tuple[bytes, ...] = ()
+    alone: tuple[Message, ...] = ()
+    placed: tuple[Message, ...] = ()
 
 
 class _Spoken(NamedTuple):
@@ -55,6 +65,7 @@ class Reader:
 
     def __init__(self) -> None:
         self._seen: OrderedDict[tuple[str, int, bytes], _Known] = OrderedDict()
+        self._past: OrderedDict[tuple[str, bytes], _Past] = OrderedDict()
         self._spoken: OrderedDict[tuple[str, bytes], _Spoken] = OrderedDict()
         self._heads: OrderedDict[tuple[str, bytes], Head] = OrderedDict()
         self.parsed = 0
@@ -81,7 +92,7 @@ class Reader:
         return sources.write(conversation)
 
     def _dialect(
-        self, request: Any, name: str | None, slot: str, rows: Sequence[bytes], head: bytes
+        self, request: Any, name: str | None, slot: str, rows: tuple[bytes, ...], head: bytes
     ) -> RequestDialect | None:
         """The dialect as named, or as that of the conversation that began so while nothing new speaks against it."""
         if name is not None:
@@ -95,10 +106,12 @@ class Reader:
             _remember(self._spoken, key, known, SESSIONS)
         return known.dialect if known else None
 
-    def _speaks_otherwise(self, known: _Spoken, slot: str, rows: Sequence[bytes], head: bytes) -> bool:
+    def _speaks_otherwise(self, known: _Spoken, slot: str, rows: tuple[bytes, ...], head: bytes) -> bool:
         """What is new has surer signs of another dialect than the conversation has of its own."""
         name = known.dialect.name
-        new = [jsontext.decode(row) for index, row in enumerate(rows) if (name, index, row) not in self._seen]
+        first = _shared(self._past.get((name, rows[0]), _Past()).rows, rows)
+        late = enumerate(rows[first:], first)
+        new = [jsontext.decode(row) for index, row in late if (name, index, row) not in self._seen]
         if not new:
             return False
         sample = {**jsontext.decode(head), slot: new} if slot else new
@@ -108,13 +121,22 @@ class Reader:
             return True
         return other is not known.dialect and other.fits(sample) > known.score
 
-    def _messages(self, dialect: RequestDialect, rows: Sequence[bytes]) -> tuple[Message, ...]:
-        alone = [self._alone(dialect, index, row) for index, row in enumerate(rows)]
+    def _messages(self, dialect: RequestDialect, rows: tuple[bytes, ...]) -> tuple[Message, ...]:
+        key = (dialect.name, rows[0])
+        past = self._past.pop(key, _Past())
+        first = _shared(past.rows, rows)
+        late = enumerate(rows[first:], first)
+        alone = past.alone[:first] + tuple(self._alone(dialect, index, row) for index, row in late)
         placed = dialect.messages(alone, rows, "")
-        found = tuple(
-            self._same(dialect.name, index, row, first, message)
-            for index, (row, first, message) in enumerate(zip(rows, alone, placed, strict=True))
+        if placed[:first] != past.placed[:first]:
+            first = 0  # ids that depend on what stands before
+        late_ones = zip(rows[first:], alone[first:], placed[first:], strict=True)
+        found = past.placed[:first] + tuple(
+            self._same(dialect.name, index, row, lone, message)
+            for index, (row, lone, message) in enumerate(late_ones, first)
         )
+        same = past.rows[:first] + rows[first:]  # the rows that are remembered anyway, not another copy of them
+        _remember(self._past, key, _Past(same, alone, found), SESSIONS)
         while len(self._seen) > MOST:
             self._seen.popitem(last=False)
         return found
@@ -149,6 +171,17 @@ def _slot(request: Any) -> str | None:
     if not isinstance(request, Mapping):
         return None
     return next((slot for slot in _SLOTS if isinstance(request.get(slot), (list, tuple))), None)
+
+
+def _shared(old: tuple[bytes, ...], new: tuple[bytes, ...]) -> int:
+    """How many rows two requests begin with in common. Blocks are compared in C."""
+    most = min(len(old), len(new))
+    at = 0
+    while at < most and old[at : at + _BLOCK] == new[at : at + _BLOCK]:
+        at += _BLOCK
+    while at < most and old[at] == new[at]:
+        at += 1
+    return min(at, most)
 
 
 def _detected(conversation: Conversation, value: Any) -> _Spoken | None:

@@ -126,11 +126,12 @@ def test_a_message_too_long_for_its_room_is_shown_by_its_words_then_by_its_begin
     assert "more characters left out here" in beginning
 
 
-def test_an_earlier_summary_is_told_without_its_working():
-    text = "This session is continued.\nAnalysis:\nfirst I think\nSummary:\n1. the goal\n2. the end"
+def test_an_earlier_summary_is_told_without_its_working_and_its_orders():
+    text = "This session is continued.\nAnalysis:\nfirst I think\nSummary:\n1. the goal\n2. the end\n"
+    text += "Please continue the conversation from where we left it off without asking the user any further questions."
     found = made(fact("earlier", text, 0)).text
     assert "I think" not in found
-    assert "> 1. the goal\n> 2. the end" in found
+    assert found.endswith("> 1. the goal\n> 2. the end")
 
 
 def test_paths_below_one_folder_name_it_once():

@@ -118,3 +118,11 @@ def test_without_a_folder_nothing_is_kept():
     cache = Cache(None)
     cache.put({"xf": 1.0}, "key")
     assert cache.get("key") is None
+
+
+def test_the_halves_share_no_session_and_are_all_of_them(folder, first):
+    one, other = (run([folder], replace(QUICK, half=half)) for half in ("first", "second"))
+    sessions = [{row["session"] for row in found.rows} for found in (first, one, other)]
+    assert sessions[1] | sessions[2] == sessions[0]
+    assert not sessions[1] & sessions[2]
+    assert one.rows == tuple(row for row in first.rows if row["session"] in sessions[1])

@@ -33,6 +33,8 @@ _FILE = click.Path(path_type=Path, exists=True)
               help="Cuts in each session, besides its real compactions.")  # fmt: skip
 @click.option("--shortest", type=click.IntRange(min=1), default=20_000, show_default=True, metavar="N",
               help="Tokens that must stand before a cut.")  # fmt: skip
+@click.option("--half", type=click.Choice(["first", "second"]),
+              help="Only every other session: fit on one half, report on the other.")  # fmt: skip
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Where to cut, and all other chance.")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Processes. [default: one for each core]")
 @click.option("--quick", is_flag=True, help="Leave out the chains of folds and the cost of whole sessions.")
@@ -63,6 +65,7 @@ def command(paths: tuple[Path, ...], budgets: tuple[str, ...], names: tuple[str,
         replays=not given["quick"],
         jobs=given["jobs"] or 0,
         cache=None if given["no_cache"] else given["cache"] or home(),
+        half=given["half"],
     )
     check(settings)
     with _bar(quiet=given["as_json"]) as progress:

@@ -40,6 +40,9 @@ def mend_pairs(
 
 def _in_place(messages: Sequence[Message], cycle: ToolCycle, grammar: Grammar) -> bool:
     """All calls are answered, not by the step itself, and where the grammar demands it right behind it."""
+    only = cycle.answers[0] if len(cycle.answers) == 1 else None
+    if only and only.message == cycle.step_stop == cycle.stop - 1:  # as nearly always
+        return messages[only.message].role != "assistant"
     if any(answer is None or messages[answer.message].role == "assistant" for answer in cycle.answers):
         return False
     if not grammar.adjacent:
@@ -53,8 +56,10 @@ def _in_place(messages: Sequence[Message], cycle: ToolCycle, grammar: Grammar) -
 
 def _is_tidy(message: Message, grammar: Grammar) -> bool:
     """Its results stand before everything else, or alone where nothing else may stand beside them."""
+    if len(message.parts) == len(message.results):
+        return True
     kinds = [type(part) is ToolResult for part in message.parts]
-    return all(kinds) or (grammar.texts_beside_results and kinds == sorted(kinds, reverse=True))
+    return grammar.texts_beside_results and kinds == sorted(kinds, reverse=True)
 
 
 class _Mender:

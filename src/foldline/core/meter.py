@@ -258,6 +258,6 @@ def _shared(old: tuple[Message, ...], new: tuple[Message, ...]) -> int:
     at = 0
     while at < most and old[at : at + _BLOCK] == new[at : at + _BLOCK]:
         at += _BLOCK
-    while at < most and old[at] == new[at]:
+    while at < most and (old[at] is new[at] or old[at] == new[at]):
         at += 1
     return min(at, most)

@@ -49,6 +49,8 @@ _TITLES = {
 _WORD = re.compile(r"[^\W\d_]+")
 _WORKING = re.compile(r".*?(?:<analysis>|^Analysis:).*?(?:</analysis>|^Summary:)", re.S | re.M)
 """Where a summary that was left in the conversation reasons before it tells."""
+_CLOSING = re.compile(r"^(?:If you need specific details from before compaction|Please continue the conversation)", re.M)
+"""Where it turns from telling to telling the agent what to do: that was for then."""
 _RANKS = {
     "rules": 0,
     "waiting": 0,
@@ -168,8 +170,9 @@ def _said(facts: Facts, told: str, whole: int) -> Iterator[Piece]:
 
 def _retold(text: str, length: int) -> list[str]:
     """The lines of an earlier summary without its working, by turns from its beginning and its end."""
-    working = _WORKING.match(text)
-    lines = [line for line in text[working.end() if working else 0 :].split("\n") if line.strip()]
+    working, closing = _WORKING.match(text), _CLOSING.search(text)
+    told = text[working.end() if working else 0 : closing.start() if closing else None]
+    lines = [line for line in told.split("\n") if line.strip()]
     first: list[str] = []
     last: list[str] = []
     while lines:
