@@ -35,6 +35,7 @@ nightly: $(READY)
 		tests/test_promises.py tests/test_chained_folds.py
 	FOLDLINE_REAL_EVERY=1 $(BIN)/python -m pytest tests/proxy/test_long_loop.py
 	FOLDLINE_KILLS=10000 $(BIN)/python -m pytest tests/archive/test_crashes.py
+	FOLDLINE_REQUESTS=10000 $(BIN)/python -m pytest tests/proxy/test_loop.py
 
 corpus: $(READY)
 	$(BIN)/python bench/corpus.py
@@ -49,6 +50,7 @@ bench: $(READY)
 	$(BIN)/python bench/fold.py
 	$(BIN)/python bench/search.py
 	$(BIN)/python bench/proxy.py
+	$(BIN)/python bench/proxy.py --memory
 	$(MAKE) bench-peers
 
 bench-peers: $(READY) # other packages, each in ~/.cache/foldline-bench; writes docs/benchmarks.md

@@ -926,10 +926,13 @@ NOBODY = 65_534
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs another user")
-def test_a_plan_in_a_folder_that_takes_no_files_can_be_read(tmp_path):
-    for parent in (tmp_path, *tmp_path.parents[:2]):
-        parent.chmod(0o755)
-    folder = tmp_path / "theirs"
+def test_a_plan_in_a_folder_that_takes_no_files_can_be_read():
+    with tempfile.TemporaryDirectory() as ours:  # a folder of pytest's own is root's alone
+        Path(ours).chmod(0o755)
+        another_user_reads(Path(ours) / "theirs")
+
+
+def another_user_reads(folder):
     planned(Agenda(folder / "agenda.db"), "one", "two")
     (folder / "agenda.db").chmod(0o600)
     for path in (folder, folder / "agenda.db"):

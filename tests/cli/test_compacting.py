@@ -132,9 +132,9 @@ def test_a_file_that_names_no_model_has_a_small_window_and_says_so(foldline, tmp
 
 
 def test_what_cannot_fit_is_an_error_that_says_how_much_there_is(foldline, file):
-    ran = foldline("compact", file, "--to", 200)
+    ran = foldline("compact", file, "--to", 100)
     assert (ran.code, ran.out) == (4, b"")
-    assert re.fullmatch(r"foldline: the smallest view there is has [\d,]+ tokens, and 200 are allowed; .*\n", ran.err)
+    assert re.fullmatch(r"foldline: the smallest view there is has [\d,]+ tokens, and 100 are allowed; .*\n", ran.err)
 
 
 # -- which part ------------------------------------------------------------------------------------------------------

@@ -140,7 +140,7 @@ def compose(
 
 
 def _opening(frame: Frame) -> str:
-    coverage = f"These notes stand for {frame.covered:,} messages that no longer fit."
+    coverage = f"These notes stand for {frame.covered:,} messages."
     return fill("resume-opening", coverage=coverage, author=frame.author)
 
 

@@ -49,23 +49,29 @@ _TITLES = {
 _WORD = re.compile(r"[^\W\d_]+")
 _WORKING = re.compile(r".*?(?:<analysis>|^Analysis:).*?(?:</analysis>|^Summary:)", re.S | re.M)
 """Where a summary that was left in the conversation reasons before it tells."""
-_CLOSING = re.compile(r"^(?:If you need specific details from before compaction|Please continue the conversation)", re.M)
+_CLOSING = re.compile(
+    r"^(?:If you need specific details from before compaction|Please continue the conversation)", re.M
+)
 """Where it turns from telling to telling the agent what to do: that was for then."""
 _RANKS = {
-    "rules": 0,
     "waiting": 0,
+    "first tasks": 0,  # short, and what is being done
+    "rules": 0,
     "tasks": 1,
-    "decisions": 1,
-    "said": 2,  # nothing else can bring the user's words back
-    "files": 3,  # short, and what the next step will touch
-    "open errors": 3,
-    "earlier": 3,  # all that is left of what it stands for
-    "errors": 4,  # cured ones, and old ones
-    "done": 4,
-    "commands": 5,
+    "decisions": 2,
+    "said": 3,  # nothing else can bring the user's words back
+    "files": 4,  # short, and what the next step will touch
+    "open errors": 4,
+    "earlier": 4,  # all that is left of what it stands for
+    "errors": 5,  # cured ones, and old ones
+    "done": 5,
+    "commands": 6,
+    "read": 7,
 }
-NEEDED = 3
+NEEDED = 4
 """The last rank of what a checkpoint should not be without."""
+FIRST_TASKS = 5
+"""Open tasks that come before everything else."""
 FRESH_ERRORS = 3
 """Errors that are not cured, the newest: what is older has been lived with."""
 
@@ -252,11 +258,12 @@ def shown_words(text: str) -> str:
 
 
 def _states(facts: Facts) -> Iterator[Piece]:
+    first = facts.of("open")[:FIRST_TASKS]
     for number, fact in enumerate(facts.of("open", "done")):
         mark = "[x]" if fact.kind == "done" else "[ ]"
         status = f" ({_line(fact.about)})" if fact.about else ""
-        rank = _RANKS["tasks" if fact.kind == "open" else "done"]
-        yield Piece("tasks", f"- {mark} {_line(fact.text)}{status}", rank, -number, number)
+        rank = _RANKS["first tasks" if fact in first else "tasks" if fact.kind == "open" else "done"]
+        yield Piece("tasks", f"- {mark} {_line(fact.text)}{status}", rank, PRESSING - number, number)
     for fact in facts.of("approval"):
         text = f"- The assistant asked, and has no answer yet: “{_line(fact.text)}” [{fact.at + 1}]"
         yield Piece("waiting", text, _RANKS["waiting"], PRESSING, fact.at)
@@ -271,21 +278,32 @@ def _states(facts: Facts) -> Iterator[Piece]:
 
 def _files(ledger: Ledger, told: str) -> Iterator[Piece]:
     """Files newest first, what was changed before what was only read; then commands."""
-    changed = (
-        ("modified-files", _once(ledger.modified)),
-        ("moved-files", tuple(f"{_line(old)} → {_line(new)}" for old, new in ledger.moved)),
-        ("deleted-files", _once(ledger.deleted)),
-    )
-    for section, paths in changed:
-        for order, path in enumerate(paths):
-            yield Piece(section, _line(path), _RANKS["files"], order, order)
-    read = _once(ledger.read_only)
-    for order, path in enumerate(read):
-        yield Piece("read-files", _line(path), _RANKS["commands"], order - len(read), order)
+    yield from _paths("modified-files", _once(ledger.modified), _RANKS["files"])
+    for order, (old, new) in enumerate(ledger.moved):
+        yield Piece("moved-files", f"{_line(old)} → {_line(new)}", _RANKS["files"], order, order)
+    yield from _paths("deleted-files", _once(ledger.deleted), _RANKS["files"])
+    yield from _paths("read-files", _once(ledger.read_only), _RANKS["read"])
     untold = (command for command in ledger.commands if not _is_told(command.text, told))
     for order, command in enumerate(untold):
         line = head(command.text.strip().replace("\n", " ⏎ "), 200)
         yield Piece("commands", f"- `{line}` — {command.verdict}", _RANKS["commands"], order, order)
+
+
+def _paths(section: str, paths: Sequence[str], rank: int) -> Iterator[Piece]:
+    """Paths that share a folder, with that folder said once, before them."""
+    root = _root([path for path in paths if path.startswith("/")])
+    if root:
+        yield Piece(section, f"in {_line(root)}", rank, len(paths), -1)
+    for order, path in enumerate(paths):
+        yield Piece(section, _line(path.removeprefix(root)), rank, order, order)
+
+
+def _root(paths: Sequence[str]) -> str:
+    """The folder that all of several paths lie in, if its name is long enough to be worth a line."""
+    if len(paths) < 2:
+        return ""
+    root = f"{posixpath.commonpath([posixpath.dirname(path) for path in paths])}/"
+    return root if len(root) >= LEAST_ROOT else ""
 
 
 def _is_told(command: str, told: str) -> bool:
@@ -317,16 +335,5 @@ def _missing(count: int) -> str:
 
 
 def _framed(section: str, lines: Sequence[str]) -> str:
-    if section in _TITLES:
-        return "\n".join((f"## {_TITLES[section]}", *lines))
-    return "\n".join((f"<{section}>", *_below_root(lines), f"</{section}>"))
-
-
-def _below_root(lines: Sequence[str]) -> Sequence[str]:
-    """Paths that share a long beginning, with that beginning said once."""
-    paths = [line for line in lines if line.startswith("/") and " " not in line]
-    root = posixpath.commonpath(paths) if len(paths) > 1 else ""
-    if len(root) < LEAST_ROOT:
-        return lines
-    root = root if all(path.startswith(f"{root}/") for path in paths) else posixpath.dirname(root)
-    return [f"in {root}/", *(line.removeprefix(f"{root}/") if line in paths else line for line in lines)]
+    body = "\n".join(lines)
+    return f"## {_TITLES[section]}\n{body}" if section in _TITLES else f"<{section}>\n{body}\n</{section}>"
