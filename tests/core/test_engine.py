@@ -206,6 +206,41 @@ def test_a_recalled_checkpoint_is_shown_again_and_only_the_new_span_goes_to_the_
     assert third.checkpoint.stop > checkpoint.stop
 
 
+def driven(steps, world):
+    """The end of a turn in which each effect is answered by its kind; None where nothing is said of it."""
+    answer = None
+    while True:
+        try:
+            effect = steps.send(answer)
+        except StopIteration as stop:
+            return stop.value
+        answer = world.get(type(effect), lambda _: None)(effect)
+
+
+def test_a_previous_checkpoint_too_long_for_the_summariser_is_read_in_pieces_too():
+    session = long_session()
+    first = play(steps(session), [(Keep, None), (Recall, None), (Save, None)])
+    log = "\n".join(f"[{number}] I changed name_{number} in part_{number}.py." for number in range(400))
+    checkpoint = replace(first.checkpoint, summary=first.checkpoint.summary.with_section("context", log))
+    for number in range(12, 24):
+        session.tools(("Bash", json.dumps({"command": f"cat part_{number}.txt"}), f"{number}\n{LISTING}"))
+    options = Options(ROOM, cheap=Voice("small", window=6_000))
+    asks = []
+
+    def answered(effect):
+        asks.extend(effect.asks)
+        return [Reply(SUMMARY) for _ in effect.asks]
+
+    world = {Recall: lambda _: Recalled(first.plan, checkpoint), Asking: answered}
+    view = driven(steps(session, options), world)
+    assert view.checkpoint.recipe.model == "small"
+    prompts = "\n".join(ask.prompt for ask in asks)
+    assert "[previous checkpoint, part 1 of " in prompts
+    assert all(f"I changed name_{number} in" in prompts for number in range(400))
+    assert "cat part_20.txt" in prompts
+    assert all(Meter(Estimator()).text(ask.prompt) < 6_000 for ask in asks)
+
+
 def test_a_checkpoint_that_comes_back_as_input_is_known_by_its_text_and_not_nested():
     first = play(steps(long_session()), [(Keep, None), (Recall, None), (Save, None)])
     session = Session(system="You are careful.")

@@ -57,7 +57,7 @@ def post(url: str, dialect: str):
     def create(**request):
         if dialect == "openai-responses":
             request["max_output_tokens"] = request.pop("max_tokens", 8)
-        answer = httpx2.post(url + APIS[dialect][2], json=request, timeout=60)
+        answer = httpx2.post(url + APIS[dialect][2], json=request, timeout=240)
         if answer.status_code != 200:
             raise RefusedError(answer)
         return answer.json()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from foldline.core.asking import Ask, Reply
@@ -43,6 +44,8 @@ REPLY_SHARE = 4
 """A reply takes at most this part of a summariser's window."""
 LATEST, TASK_ROOM = 6, 800
 """Messages in which the immediate task is sought, and tokens for it, where a model gave none."""
+PREVIOUS_SHARE = 0.25
+"""Share of a summariser's window up to which the previous checkpoint stands before what is new."""
 LEAST_ROOM = 400
 """Tokens of record below which asking makes no sense."""
 
@@ -129,7 +132,9 @@ class _Desk:
         span = self.span
         found = chunks(span.messages, span.pairing, self.limits, room, self.size, span.first, span.tokens)
         pieces = found or [Chunk(0, 0, "(nothing)")]
-        asks = [self._ask(self._record(piece, number == 0)) for number, piece in enumerate(pieces)]
+        earlier = self._in_pieces(room)
+        asks = [self._ask(self._fenced(text)) for text in earlier]
+        asks += [self._ask(self._record(piece, number == 0 and not earlier)) for number, piece in enumerate(pieces)]
         ahead = 1 if careful and len(asks) > 1 else 0
         summaries = (yield from self._answers(asks[:ahead])) if ahead else []
         summaries += yield from self._answers(asks[ahead:])
@@ -202,10 +207,37 @@ class _Desk:
         latest = extract(self.span.messages[-LATEST:], self.span.facts, TASK_ROOM, self.size)
         return versioned.with_section("immediate", latest.immediate_task)
 
+    @cached_property
+    def _previous(self) -> tuple[str, int]:
+        """The previous checkpoint as it is shown to the model, and its tokens."""
+        text = render(self.span.previous.summary) if self.span.previous else ""
+        return text, self.size(text) if text else 0
+
+    @property
+    def _is_long(self) -> bool:
+        """The previous checkpoint, perhaps a work log, would leave too little of the window to what is new."""
+        return self._previous[1] > self.voice.window * PREVIOUS_SHARE
+
+    def _in_pieces(self, room: int) -> list[str]:
+        """The previous checkpoint, where it is too long to stand before the record, in pieces of its own."""
+        if not self._is_long:
+            return []
+        pieces: list[list[str]] = [[]]
+        used = 0
+        for line in self._previous[0].split("\n"):
+            tokens = self.size(line) + 1
+            if used + tokens > room and pieces[-1]:
+                pieces.append([])
+                used = 0
+            pieces[-1].append(line)
+            used += tokens
+        count = len(pieces)
+        texts = ("\n".join(lines) for lines in pieces)
+        return [f"[previous checkpoint, part {number} of {count}]\n{text}" for number, text in enumerate(texts, 1)]
+
     def _record(self, piece: Chunk, opens: bool) -> str:
-        previous = self.span.previous
-        if previous and opens:
-            return self._fenced(f"[previous checkpoint]\n{render(previous.summary)}\n\n[since then]\n{piece.text}")
+        if self.span.previous and opens:
+            return self._fenced(f"[previous checkpoint]\n{self._previous[0]}\n\n[since then]\n{piece.text}")
         return self._fenced(piece.text)
 
     def _fenced(self, text: str) -> str:
@@ -229,7 +261,7 @@ class _Desk:
         """Tokens of a request besides its record: the prompts, the previous checkpoint, and the reply."""
         names = ("system", "frame", "analysis", "reminder", "focus", "project", self.request)
         fixed = sum(self.size(prompt(name).text) for name in names)
-        previous = self.size(render(self.span.previous.summary)) if self.span.previous else 0
+        previous = 0 if self._is_long else self._previous[1]
         return fixed + previous + self.size(self.options.focus + self.instructions) + self.reply_tokens + 100
 
     def _record_room(self) -> int:
