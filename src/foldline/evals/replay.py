@@ -4,7 +4,8 @@
 
 Every turn of the agent is a request. What it shares with the request before, from the start, is read from the cache;
 the rest is written to it. The window is half of the session, so that every session has to be managed. Strategies fold
-when the window is full, down to a quarter of it; our compactor decides for itself, as it does when it serves an agent.
+when the window is full, down to a quarter of it; our compactor decides for itself when to prune and when to fold, as it
+does when it serves an agent, and folds to the same size.
 """
 
 from __future__ import annotations
@@ -79,7 +80,9 @@ def _folding(whole: Conversation, strategy: Strategy, window: int, seed: int) ->
 
 def _fitting(whole: Conversation, window: int) -> Manage:
     """Our compactor, asked before every request as an agent would ask it."""
-    compactor = Compactor(Budget(window=window, reserve=0), meter=Meter(best_counter()), secret=b"foldline eval")
+    compactor = Compactor(
+        Budget(window=window, reserve=0, target=TARGET), meter=Meter(best_counter()), secret=b"foldline eval"
+    )
 
     def manage(messages: Sequence[Message]) -> Sequence[Message]:
         given = whole.with_messages(messages)
