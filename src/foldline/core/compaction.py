@@ -150,8 +150,9 @@ class Compaction:
 
     def _is_heavy(self, cut: int, folded: Folded) -> bool:
         """A few large messages fill the view, and could be shortened or folded."""
-        stay = self._stay(cut, folded.plan.settings) if self.options.pivot is None else 0
-        return cut < len(self.ground.messages) and self.rooms.is_heavy(self.options.pins, stay)
+        if self.rooms.by_model or self.options.pivot is not None or cut == len(self.ground.messages):
+            return False
+        return self.rooms.is_heavy(self.options.pins, self._stay(cut, folded.plan.settings))
 
     def _must_fit(self, smallest: Folded | None) -> None:
         """Nothing could be folded: well if everything fits as it is."""
@@ -227,6 +228,8 @@ class Compaction:
     def _stay(self, cut: int, settings: PruneSettings | None) -> int:
         """Tokens of the messages from `cut` on, as the view will have them."""
         messages = self.ground.messages[cut:]
+        if settings is None and not self.ground.plan.stubs:
+            return sum(map(self.rooms.tokens, range(cut, cut + len(messages))))
         pinned = [self.ground.messages[pin] for pin in self.options.pins if cut <= pin < cut + len(messages)]
         pruned = stubbed(messages, settings or only(self.options.prune), self.ground.plan.stubs, pinned)
         return round(sum(map(self.meter.message, pruned.messages)) * self.meter.ratio)

@@ -77,6 +77,7 @@ class Rooms:
     ) -> None:
         self.ground, self.meter, self.by_model = ground, meter, by_model
         self.clamp_user = clamp_user
+        self._known: dict[int, int] = {}
         self.limit = limit
         self.carried = self._carried(target)
         """Tokens of the newest user message, where it is too large for the tail and stands by itself."""
@@ -98,7 +99,10 @@ class Rooms:
 
     def tokens(self, index: int) -> int:
         """Of one message."""
-        return round(self.meter.message(self.ground.messages[index]) * self.meter.ratio)
+        known = self._known.get(index)
+        if known is None:
+            known = self._known[index] = round(self.meter.message(self.ground.messages[index]) * self.meter.ratio)
+        return known
 
     def size(self, text: str) -> int:
         return round(self.meter.text(text) * self.meter.ratio)
@@ -147,7 +151,7 @@ class Rooms:
 
     def is_heavy(self, pins: Iterable[int], stay: int) -> bool:
         """A tail of so many tokens leaves too little to say what was before it."""
-        return not self.by_model and stay > max(int(self._free(pins) * TAIL_HEAVY), self.tail(1.0, pins))
+        return stay > max(int(self._free(pins) * TAIL_HEAVY), self.tail(1.0, pins))
 
     def _free(self, pins: Iterable[int]) -> int:
         """Tokens for checkpoint and tail."""

@@ -16,6 +16,8 @@ def stubbed(
     view: Sequence[Message], settings: PruneSettings, plan: frozenset[str], pinned: Iterable[Message] = ()
 ) -> Pruned:
     """The view with its old bulky results as stubs, pinned messages as they are."""
+    if settings.worthwhile == NEVER and not plan:
+        return Pruned(tuple(view))
     pruned = prune(view, settings, plan)
     spared = {id(message) for message in pinned}
     touched = {stub.message for stub in pruned.stubs if id(view[stub.message]) in spared}
