@@ -196,7 +196,10 @@ async def serve(role: str, target: str, window: str, folder: str) -> None:
     listener.bind(("127.0.0.1", 0))
     listener.listen(2_048)
     application = provider if role == "provider" else bare(target)
-    server = uvicorn.Server(uvicorn.Config(application, lifespan="off", log_level="critical", access_log=False))
+    settings = uvicorn.Config(
+        application, lifespan="off", log_level="critical", access_log=False, timeout_keep_alive=600
+    )
+    server = uvicorn.Server(settings)
     print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     await until_told()
@@ -249,7 +252,7 @@ async def one(session: aiohttp.ClientSession, base: str, body: bytes) -> float:
     before = time.perf_counter()
     async with session.post(base, data=body, headers=_HEADERS) as answer:
         said = await answer.read()
-        assert answer.status == 200, said
+        assert answer.status == 200, (base, said)
     return (time.perf_counter() - before) * 1_000
 
 
