@@ -76,12 +76,13 @@ def moved(pairing: Pairing, by: int) -> Pairing:
 
 
 def _moved(cycle: ToolCycle, by: int) -> ToolCycle:
+    start, step_stop, stop, calls, answers = cycle
     return ToolCycle(
-        cycle.start - by,
-        cycle.step_stop - by,
-        cycle.stop - by,
-        tuple(Place(place.message - by, place.nth) for place in cycle.calls),
-        tuple(place and Place(place.message - by, place.nth) for place in cycle.answers),
+        start - by,
+        step_stop - by,
+        stop - by,
+        tuple([Place(message - by, nth) for message, nth in calls]),
+        tuple([place and Place(place[0] - by, place[1]) for place in answers]),
     )
 
 

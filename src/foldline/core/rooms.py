@@ -21,6 +21,7 @@ from foldline.core.meter import Meter
 from foldline.core.notes import needed, notes
 from foldline.core.usertext import own_words
 from foldline.core.worklog import entries
+from foldline.model import Origin
 
 CHECKPOINT_SHARE = 0.40
 """Share of the target that the checkpoint may take: the tail is worth more, word for word."""
@@ -123,7 +124,9 @@ class Rooms:
         """About the tokens that everything the user has said takes in a checkpoint."""
         past = self.ground.past.facts.of("user") if self.ground.past else ()
         spared = self.newest if self.carried else None
-        new = (own_words(m) for at, m in enumerate(self.ground.messages) if at >= self.ground.begin and at != spared)
+        begin, messages = self.ground.begin, self.ground.messages
+        users = [at for at in range(begin, len(messages)) if messages[at].origin is Origin.USER and at != spared]
+        new = (own_words(messages[at]) for at in users)
         said = (text for text in (*(fact.text for fact in past), *new) if text)
         return int(sum(self.size(text) + 4 for text in said) * SAID_TWICE)
 
