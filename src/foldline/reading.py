@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from foldline import dialects, sources
+from foldline.core.prefix import shared
 from foldline.dialects import jsontext
 from foldline.dialects.base import Listed, RequestDialect, Source
 from foldline.errors import UnknownDialect
@@ -24,8 +25,6 @@ MOST = 100_000
 """Messages remembered; the longest unseen go first."""
 SESSIONS = 64
 """Conversations, and heads, whose dialect is remembered."""
-_BLOCK = 256
-"""Rows compared at once."""
 _SLOTS = ("messages", "input", "contents")
 """Where requests keep their messages."""
 
@@ -109,7 +108,7 @@ class Reader:
     def _speaks_otherwise(self, known: _Spoken, slot: str, rows: tuple[bytes, ...], head: bytes) -> bool:
         """What is new has surer signs of another dialect than the conversation has of its own."""
         name = known.dialect.name
-        first = _shared(self._past.get((name, rows[0]), _Past()).rows, rows)
+        first = shared(self._past.get((name, rows[0]), _Past()).rows, rows)
         late = enumerate(rows[first:], first)
         new = [jsontext.decode(row) for index, row in late if (name, index, row) not in self._seen]
         if not new:
@@ -124,7 +123,7 @@ class Reader:
     def _messages(self, dialect: RequestDialect, rows: tuple[bytes, ...]) -> tuple[Message, ...]:
         key = (dialect.name, rows[0])
         past = self._past.pop(key, _Past())
-        first = _shared(past.rows, rows)
+        first = shared(past.rows, rows)
         late = enumerate(rows[first:], first)
         alone = past.alone[:first] + tuple(self._alone(dialect, index, row) for index, row in late)
         placed = dialect.messages(alone, rows, "")
@@ -171,17 +170,6 @@ def _slot(request: Any) -> str | None:
     if not isinstance(request, Mapping):
         return None
     return next((slot for slot in _SLOTS if isinstance(request.get(slot), (list, tuple))), None)
-
-
-def _shared(old: tuple[bytes, ...], new: tuple[bytes, ...]) -> int:
-    """How many rows two requests begin with in common. Blocks are compared in C."""
-    most = min(len(old), len(new))
-    at = 0
-    while at < most and old[at : at + _BLOCK] == new[at : at + _BLOCK]:
-        at += _BLOCK
-    while at < most and old[at] == new[at]:
-        at += 1
-    return min(at, most)
 
 
 def _detected(conversation: Conversation, value: Any) -> _Spoken | None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import NamedTuple
 
+from foldline.core.prefix import shared
 from foldline.core.sizes import NOTHING, Counter, Size, Sizer, Work
 from foldline.model import Conversation, Head, Message, Notice
 
@@ -51,9 +52,6 @@ ANCHOR_LOSS = 0.25
 
 TRACKS = 4
 """Conversations remembered at once: an agent, its sub-agents, a branch."""
-
-_BLOCK = 256
-"""Messages compared at once when looking for where two conversations part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +180,7 @@ class Meter:
 
     def _not_within(self, track: _Track) -> list[_Track]:
         """Reports about other conversations: a report about a beginning of this one has had its day."""
-        return [old for old in self._learnt if _shared(old.messages, track.messages) < len(old.messages)]
+        return [old for old in self._learnt if shared(old.messages, track.messages) < len(old.messages)]
 
     def _nothing(self, code: str, text: str) -> Lesson:
         return Lesson(self.ratio, False, (Notice(code, text),))
@@ -223,11 +221,11 @@ class Meter:
     def _follow(self, conversation: Conversation) -> _Track:
         """The conversation's own track: what it shares with one seen before is taken over, the rest is counted."""
         head, messages = conversation.head, conversation.messages
-        (base, shared), anchor = self._nearest(messages)
+        (base, same), anchor = self._nearest(messages)
         head_size = base.head_size if _same_head(base.head, head) else self._sizer.head(head)
-        new = accumulate(map(self._sizer.message, messages[shared:]), Size.plus, initial=base.sums[shared])
-        track = _Track(head, head_size, messages, base.sums[:shared] + tuple(new), anchor)
-        kept = [old for old in self._recent if old is not base or shared < len(base.messages)]
+        new = accumulate(map(self._sizer.message, messages[same:]), Size.plus, initial=base.sums[same])
+        track = _Track(head, head_size, messages, base.sums[:same] + tuple(new), anchor)
+        kept = [old for old in self._recent if old is not base or same < len(base.messages)]
         self._recent = [track, *kept][:TRACKS]
         return track
 
@@ -235,10 +233,10 @@ class Meter:
         """The track that shares most with these messages, and the report that does."""
         base, longest, anchor = _EMPTY, 0, None
         for track in (*self._recent, *self._learnt):
-            shared = _shared(track.messages, messages)
-            if shared > longest:
-                base, longest = track, shared
-            if track.anchor and (reach := min(shared, track.anchor.shared)) > (anchor.shared if anchor else 0):
+            same = shared(track.messages, messages)
+            if same > longest:
+                base, longest = track, same
+            if track.anchor and (reach := min(same, track.anchor.shared)) > (anchor.shared if anchor else 0):
                 anchor = track.anchor._replace(shared=reach)
             if anchor and longest == len(base.messages) and track is base:
                 break
@@ -250,14 +248,3 @@ _EMPTY = _Track(Head(), NOTHING, (), (NOTHING,))
 
 def _same_head(one: Head, other: Head) -> bool:
     return one is other or (one.system, one.tools) == (other.system, other.tools)
-
-
-def _shared(old: tuple[Message, ...], new: tuple[Message, ...]) -> int:
-    """How many messages two conversations begin with in common. Blocks are compared in C, by identity first."""
-    most = min(len(old), len(new))
-    at = 0
-    while at < most and old[at : at + _BLOCK] == new[at : at + _BLOCK]:
-        at += _BLOCK
-    while at < most and (old[at] is new[at] or old[at] == new[at]):
-        at += 1
-    return min(at, most)
