@@ -139,3 +139,17 @@ class Trouble:
     where: str
     ref: str
     what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a message must be besides matching what is searched for. Times are unix seconds."""
+
+    session: str | None = None
+    project: str | None = None
+    scope: str | None = None
+    role: str | None = None
+    tool: str | None = None
+    file: str | None = None
+    after: float | None = None
+    before: float | None = None

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from foldline.archive.base import Found, SessionInfo, Stored
+from foldline.archive.base import Filters, Found, SessionInfo, Stored
 from foldline.archive.grove import Grove, stored
 from foldline.archive.history import Shelf
 from foldline.archive.keys import Memory, apart, span_stop
-from foldline.archive.scanning import Filters, scan
+from foldline.archive.scanning import scan
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, Save, ViewPlan
 from foldline.errors import UnknownCheckpoint

@@ -6,9 +6,8 @@ Answers in the order and with the words of search.py, which does the same with a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from foldline.archive.base import Found, Stored
+from foldline.archive.base import Filters, Found, Stored
 from foldline.archive.history import Shelf, masked, opening
 from foldline.core.searchtext import SNIPPET, Asked, ask, scores, snippet
 from foldline.core.text import head
@@ -17,29 +16,6 @@ from foldline.model import Message, ToolCall
 
 _SESSIONS = 1_000
 """Sessions that are looked through, the newest."""
-
-
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """What a message must be besides matching. Times are unix seconds."""
-
-    session: str | None = None
-    project: str | None = None
-    scope: str | None = None
-    role: str | None = None
-    tool: str | None = None
-    file: str | None = None
-    after: float | None = None
-    before: float | None = None
-
-    def fits(self, stored: Stored, tools: tuple[str, ...]) -> bool:
-        speaker = "tool" if stored.origin == "tool" else stored.role
-        return (
-            self.role in (None, speaker)
-            and (self.tool is None or self.tool.lower() in (name.lower() for name in tools))
-            and (self.after is None or stored.time >= self.after)
-            and (self.before is None or stored.time < self.before)
-        )
 
 
 def scan(archive: Shelf, query: str, limit: int, filters: Filters) -> list[Found]:
@@ -87,7 +63,7 @@ def _every(archive: Shelf, filters: Filters) -> Iterator[tuple[Stored, tuple[str
             ids = [call.id for call in message.calls] + [result.call_id for result in message.results]
             tools = tuple(dict.fromkeys(filter(None, (names.get(name, "") for name in ids))))
             way = hash((way, stored.ref))
-            if way not in seen and (not filters.file or touching & set(ids)) and filters.fits(stored, tools):
+            if way not in seen and (not filters.file or touching & set(ids)) and _fits(filters, stored, tools):
                 seen.add(way)
                 yield stored, tools
 
@@ -109,4 +85,14 @@ def _one(stored: Stored, tools: tuple[str, ...], shown: str, score: float) -> Fo
     return Found(
         *(stored.ref, stored.session, "", stored.position, stored.role, stored.origin, " ".join(tools), stored.time),
         *(text, round(score, 3)),
+    )
+
+
+def _fits(filters: Filters, stored: Stored, tools: tuple[str, ...]) -> bool:
+    speaker = "tool" if stored.origin == "tool" else stored.role
+    return (
+        filters.role in (None, speaker)
+        and (filters.tool is None or filters.tool.lower() in (name.lower() for name in tools))
+        and (filters.after is None or stored.time >= filters.after)
+        and (filters.before is None or stored.time < filters.before)
     )

@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Any
 
 from foldline.archive import ways
-from foldline.archive.base import Found, storable
+from foldline.archive.base import Filters, Found, storable
 from foldline.archive.index import TABLES, TAKE, Index
 from foldline.core.searchtext import Asked, ask, scores, snippet
 from foldline.model import REF_LENGTH
@@ -31,29 +31,6 @@ _LOOKED_AT = 16_000
 """Bytes of a text that its score is made of."""
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """What a message must be besides matching. Times are unix seconds."""
-
-    session: str | None = None
-    project: str | None = None
-    scope: str | None = None
-    role: str | None = None
-    tool: str | None = None
-    after: float | None = None
-    before: float | None = None
-    file: str | None = None
-
-    def where(self) -> tuple[str, list[Any]]:
-        """The conditions that SQL can check on a node n and its session s."""
-        asked = [(sql, value) for sql, value in zip(_CONDITIONS, self._values(), strict=True) if value is not None]
-        return "".join(f" AND {sql}" for sql, _ in asked), [value for _, value in asked]
-
-    def _values(self) -> tuple[Any, ...]:
-        names = (None if name is None else storable(name) for name in (self.project, self.scope, self.role, self.tool))
-        return *names, self.after, self.before
-
-
 _CONDITIONS = (
     "s.project = ?",
     "s.scope = ?",
@@ -62,6 +39,14 @@ _CONDITIONS = (
     "n.time >= ?",
     "n.time < ?",
 )
+
+
+def _where(filters: Filters) -> tuple[str, list[Any]]:
+    """The conditions that SQL can check on a node n and its session s."""
+    names = (filters.project, filters.scope, filters.role, filters.tool)
+    values = (*(None if name is None else storable(name) for name in names), filters.after, filters.before)
+    asked = [(sql, value) for sql, value in zip(_CONDITIONS, values, strict=True) if value is not None]
+    return "".join(f" AND {sql}" for sql, _ in asked), [value for _, value in asked]
 
 
 def search(
@@ -83,7 +68,7 @@ def search(
     `session` means everything on the way to its end, what it shares with others included; `role` who speaks, a tool's
     result being the tool's; `file` a path, or the end of one, that was touched. Of an empty query, the newest messages.
     """
-    filters = Filters(session, project, scope, role, tool, after, before, file)
+    filters = Filters(session, project, scope, role, tool, file, after, before)
     asked = ask(query)
     may = allowed(connection, filters)
     if asked.terms:
@@ -153,7 +138,7 @@ def fitting(
     connection: sqlite3.Connection, select: str, values: list[Any], filters: Filters, allowed: Allowed, order: str = ""
 ) -> Iterator[int]:
     """Nodes that fit, those that were stored last first, or in an order of its own."""
-    where, more = filters.where()
+    where, more = _where(filters)
     column = "finds.rowid" if select is MATCHING else "n.id"
     if allowed.path is not None:
         where, more = f" AND {column} BETWEEN ? AND ?{where}", [min(allowed.path), max(allowed.path), *more]

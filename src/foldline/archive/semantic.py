@@ -18,7 +18,7 @@ from typing import Any
 
 from foldline.archive import search as words
 from foldline.archive import vectors
-from foldline.archive.base import Found
+from foldline.archive.base import Filters, Found
 from foldline.archive.connection import Store
 from foldline.archive.index import TAKE
 from foldline.core.searchtext import ask
@@ -95,10 +95,10 @@ def search(connection: sqlite3.Connection, query: str, *, limit: int = 20, **fil
     asked = ask(query)
     if not asked.terms:
         return words.search(connection, query, limit=limit, **filters)
-    only = words.Filters(**filters)
+    only = Filters(**filters)
     allowed = words.allowed(connection, only)
     by_words = words.by_words(connection, asked, only, allowed, DEEP)
-    fitting = None if only == words.Filters() else words.fitting(connection, words.EVERY, [], only, allowed)
+    fitting = None if only == Filters() else words.fitting(connection, words.EVERY, [], only, allowed)
     weight = 1.0 if by_words.all_words else _PARTLY
     best = _fused(((weight, list(by_words.scores)), (1.0, _by_meaning(connection, query, fitting))), limit)
     return words.shown(connection, asked, best, only.session)
