@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.nobody import NOBODY, as_nobody
 
 from foldline.agenda import Agenda, Plan, Task, from_transcript, store
 from foldline.agenda.asked import DETAILS, REMARK, REMARKS, TASKS, TITLE
@@ -922,9 +923,6 @@ def test_errors_of_the_disk_have_our_names(tmp_path):
     assert type(store._refused(OSError(28, "No space left on device"), tmp_path)) is Full
 
 
-NOBODY = 65_534
-
-
 @pytest.mark.skipif(os.getuid() != 0, reason="needs another user")
 def test_a_plan_in_a_folder_that_takes_no_files_can_be_read():
     with tempfile.TemporaryDirectory() as ours:  # a folder of pytest's own is root's alone
@@ -938,26 +936,15 @@ def another_user_reads(folder):
     for path in (folder, folder / "agenda.db"):
         os.chown(path, NOBODY, NOBODY)
     folder.chmod(0o500)
-    ours, theirs = os.pipe()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.setgroups([])
-            os.setresgid(NOBODY, NOBODY, NOBODY)
-            os.setresuid(NOBODY, NOBODY, NOBODY)
-            agenda = Agenda(folder / "agenda.db")
-            said = [agenda.call("list", plan=1).text]
-            with pytest.raises(Full, match="cannot be written"):
-                agenda.call("complete", task=1, evidence="seen")
-            folder.chmod(0)
-            with pytest.raises(Full, match="Permission denied"):
-                agenda.call("list")
-            os.write(theirs, repr(said).encode())
-        except BaseException as error:
-            os.write(theirs, repr(error).encode())
-        finally:
-            os._exit(0)
-    os.close(theirs)
-    os.waitpid(child, 0)
-    with os.fdopen(ours) as pipe:
-        assert "1. one" in pipe.read()
+
+    def work():
+        agenda = Agenda(folder / "agenda.db")
+        said = agenda.call("list", plan=1).text
+        with pytest.raises(Full, match="cannot be written"):
+            agenda.call("complete", task=1, evidence="seen")
+        folder.chmod(0)
+        with pytest.raises(Full, match="Permission denied"):
+            agenda.call("list")
+        return said
+
+    assert "1. one" in as_nobody(work)

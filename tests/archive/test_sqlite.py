@@ -14,6 +14,7 @@ from itertools import pairwise, takewhile
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.nobody import as_nobody
 
 from foldline import Archive, Budget, Compactor
 from foldline.archive import schema
@@ -180,31 +181,13 @@ def test_row_02_a_disk_that_takes_no_more_is_full_and_the_file_stays_whole(path)
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-NOBODY = 65_534
-
-
-def as_nobody(path):
+def read_by_nobody(path):
     """What an archive says to a user who may not write to it."""
-    ours, theirs = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            os.setgroups([])
-            os.setresgid(NOBODY, NOBODY, NOBODY)
-            os.setresuid(NOBODY, NOBODY, NOBODY)
-            archive = Archive(path)
-            said = [len(archive.expand(archive.recall(("a",)).checkpoint.ref)), len(archive.sessions())]
-            with pytest.raises(Full, match="nothing can be kept in"):
-                archive.keep(Session().user("new").conversation())
-            os.write(theirs, repr(said).encode())
-        except BaseException as error:
-            os.write(theirs, repr(error).encode())
-        finally:
-            os._exit(0)
-    os.close(theirs)
-    os.waitpid(pid, 0)
-    with os.fdopen(ours) as pipe:
-        return pipe.read()
+    archive = Archive(path)
+    said = [len(archive.expand(archive.recall(("a",)).checkpoint.ref)), len(archive.sessions())]
+    with pytest.raises(Full, match="nothing can be kept in"):
+        archive.keep(Session().user("new").conversation())
+    return said
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="needs another user")
@@ -216,7 +199,7 @@ def test_row_02_what_cannot_be_written_can_be_read(folder, file, tmp_path):
     kept(path)
     path.chmod(file)
     path.parent.chmod(folder)
-    assert as_nobody(path) == "[4, 1]"
+    assert as_nobody(lambda: read_by_nobody(path)) == "[4, 1]"
 
 
 def test_row_02_where_there_is_nothing_and_nothing_can_be_made_that_is_said(path, monkeypatch):
