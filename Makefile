@@ -5,9 +5,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+AGENTS ?= $(HOME)/.cache/foldline-agents
 EXAMPLE := examples/coding-session.anthropic.json
 
-.PHONY: demo test lint types layers unit speed nightly corpus eval bench bench-peers clean
+.PHONY: demo test lint types layers unit speed nightly agents corpus eval bench bench-peers clean
 
 demo: $(READY)
 	@$(BIN)/python examples/demo.py
@@ -25,7 +26,7 @@ layers: $(READY)
 	$(BIN)/lint-imports
 
 unit: $(READY)
-	$(BIN)/python -m pytest -n 2 -m "not speed and not corpus"
+	$(BIN)/python -m pytest -n 2 -m "not speed and not corpus" --ignore=tests/agents
 
 speed: $(READY)
 	$(BIN)/python -m pytest -m speed
@@ -36,6 +37,11 @@ nightly: $(READY)
 	FOLDLINE_REAL_EVERY=1 $(BIN)/python -m pytest tests/proxy/test_long_loop.py
 	FOLDLINE_KILLS=10000 $(BIN)/python -m pytest tests/archive/test_crashes.py
 	FOLDLINE_REQUESTS=10000 $(BIN)/python -m pytest tests/proxy/test_loop.py
+
+agents: $(READY) # Claude Code and Codex themselves behind the proxy, in a folder of their own; needs npm
+	npm install --silent --no-audit --no-fund --prefix $(AGENTS) \
+		@anthropic-ai/claude-code@2.1.197 @openai/codex@0.166.0
+	FOLDLINE_AGENTS=$(AGENTS) $(BIN)/python -m pytest tests/agents
 
 corpus: $(READY)
 	$(BIN)/python bench/corpus.py

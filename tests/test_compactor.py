@@ -3,10 +3,11 @@
 import asyncio
 import copy
 import json
+import time
 
 import pytest
 
-from foldline import Archive, Budget, CannotFit, Compactor, MemoryArchive, validators
+from foldline import Archive, Budget, CannotFit, Compactor, MemoryArchive, sources, validators
 from foldline.core.estimate import Estimator
 from foldline.core.meter import Meter
 from foldline.errors import InputError, Overloaded
@@ -52,6 +53,68 @@ def too_long(tokens, limit):
 
 
 # --- fit ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_the_caller_said_is_neither_changed_nor_written_anew():
+    request = working().request()
+    before = copy.deepcopy(request)
+    fitted = compactor().fit(request)
+    assert fitted.receipt.action == "compact"
+    newest = request["messages"][-1]
+    assert fitted.messages[-1] is not newest
+    assert fitted.messages[-1]["content"] is newest["content"]
+    fitted.messages[-1]["content"] = "spoilt"
+    fitted.messages.clear()
+    assert request == before
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_view_is_given_back_as_it_would_be_written(dialect):
+    session = working(dialect=dialect)
+    fitted = compactor().fit(session.request())
+    assert fitted.receipt.action == "compact"
+    assert fitted.request == sources.write(fitted.view)
+
+
+def test_what_is_changed_while_a_model_writes_is_given_back_as_it_was_read():
+    request = working().request()
+    expected = compactor(model=FakeCaller()).fit(copy.deepcopy(request)).request
+
+    def meddle(_):
+        request["messages"][-1]["content"] = "changed meanwhile"
+        return SUMMARY
+
+    assert compactor(model=FakeCaller([meddle])).fit(request).request == expected
+
+
+@pytest.mark.parametrize("model", [None, FakeCaller()])
+def test_one_who_could_not_fit_a_request_is_as_good_as_new(model):
+    """Asked again it says the same, and what it can fit it fits as another would."""
+    session = working(turns=6)
+    maker = compactor(model=model)
+    hopeless = {**session.request(), "system": "Be careful. " * 4_000}
+    said = []
+    for ask in (maker.fit, maker.fit, maker.compact, maker.compact):
+        with pytest.raises(CannotFit) as raised:
+            ask(hopeless)
+        said.append((raised.value.tokens, raised.value.allowed))
+    assert said[0] == said[1]
+    assert said[2] == said[3]
+    with pytest.raises(CannotFit):
+        asyncio.run(maker.afit(hopeless))
+    fitted = maker.compact(session.request())
+    assert fitted.receipt.action == "compact"
+    assert fitted.request == compactor(model=model).compact(session.request()).request
+
+
+def test_a_text_much_larger_than_the_window_is_fitted_in_a_moment():
+    lines = "".join(f"{number}: never say that the handler must fail.\n" for number in range(100_000))
+    session = Session().user("Start.").assistant("Yes.").user(f"Look at this. Always be brief. {lines}")
+    began = time.process_time()
+    fitted = compactor(model=FakeCaller()).fit(session.request())
+    assert "user-clamped" in [notice.code for notice in fitted.receipt.notices]
+    assert fitted.receipt.tokens_after <= ROOM.room
+    assert time.process_time() - began < 8  # two, where nobody else uses the machine; it was twenty
 
 
 def test_a_request_that_fits_comes_back_as_the_very_object():

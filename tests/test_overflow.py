@@ -22,7 +22,6 @@ from foldline.errors import (
     TimedOut,
 )
 from foldline.overflow import (
-    BODY_MOST,
     NEVER_OVERFLOW,
     SIGNS,
     Excess,
@@ -32,6 +31,7 @@ from foldline.overflow import (
     silently_truncated,
     understand,
 )
+from foldline.refusal import BODY_MOST
 
 
 def anthropic(kind: str, message: str) -> dict[str, Any]:

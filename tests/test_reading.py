@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from foldline import sources
 from foldline.errors import FoldlineError, MalformedInput, UnknownDialect
+from foldline.model import Message, Origin, Text
 from foldline.reading import Reader
 from foldline.testing import Session
 from strategies import broken, conversations
@@ -169,3 +170,34 @@ def test_memory_is_bounded(monkeypatch):
         assert len(reader._seen) <= 12
     assert len(reader._spoken) <= 2
     assert len(reader._heads) <= 2
+
+
+def test_what_was_null_and_is_no_number_is_refused_the_second_time_too():
+    messages = [{"role": "user", "content": "hi", "weight": None}, {"role": "assistant", "content": "yes"}]
+    reader = Reader()
+    for _ in range(2):
+        assert reader.read(messages, "openai-chat").messages == sources.read(messages, "openai-chat").messages
+    messages[0]["weight"] = float("nan")
+    with pytest.raises(MalformedInput, match="nan"):
+        reader.read(messages, "openai-chat")
+
+
+@pytest.mark.parametrize("odd", ["half a pair \ud83d", ("a", "tuple"), 10**400 // 10**399])
+def test_odd_values_are_read_the_same_each_time(odd):
+    messages = [{"role": "user", "content": "hi", "mark": odd}, {"role": "assistant", "content": "yes"}]
+    reader = Reader()
+    first, second = reader.read(messages, "openai-chat"), reader.read(messages, "openai-chat")
+    assert first.messages == second.messages == sources.read(messages, "openai-chat").messages
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@given(data=st.data())
+@settings(max_examples=15, suppress_health_check=list(HealthCheck), deadline=None)
+def test_a_view_is_written_as_from_its_bytes(dialect, data):
+    """Some messages left out, some made here, some changed: the caller's own values say the same as the dialect's."""
+    request = data.draw(conversations(dialect))
+    conversation = Reader().read(request, dialect)
+    kept = [message for message in conversation.messages if data.draw(st.booleans())]
+    changed = [message.with_parts(message.parts) if data.draw(st.booleans()) else message for message in kept]
+    view = conversation.with_messages([Message("user", Origin.PROGRAM, (Text("begin"),)), *changed])
+    assert Reader().write(view) == sources.write(view)

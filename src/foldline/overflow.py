@@ -7,18 +7,16 @@
     output_too_long    the prompt fits and only the wished output does not: make that smaller, fold nothing
     silently_truncated the provider dropped part of the prompt and said nothing
 
-Only fields that speak of the error are read, never content that a server may echo. The messages of our errors hold
-numbers and our own words: a provider's sentence may quote the request, or the key.
+How a refusal is taken apart is in refusal.py. The messages of our errors hold numbers and our own words: a provider's
+sentence may quote the request, or the key.
 """
 
 from __future__ import annotations
 
-import json
-import math
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from foldline.errors import (
     AuthRejected,
@@ -30,20 +28,10 @@ from foldline.errors import (
     StreamBroken,
     TimedOut,
 )
-
-BODY_MOST = 65_536
-"""Bytes of a body that are looked at: errors are short, and what is longer is a page or an echo of the request."""
-
-DEPTH_MOST, ITEMS_MOST = 6, 8
-"""How deep errors are nested (a gateway's, around a router's, around a provider's), and how many stand in a list."""
+from foldline.refusal import Said, listen, retry_after
 
 TRUNCATED_BELOW = 0.6
 """A report under this share of our own count cannot be the tokenizer: the provider dropped part of the prompt."""
-
-_CODE_KEYS = ("type", "code", "Code", "__type", "status", "reason", "stop_reason", "finish_reason", "status_code")
-_TEXT_KEYS = ("message", "Message", "msg", "error", "detail", "raw", "status_msg")
-_NESTED = ("error", "Error", "errors", "detail", "details", "response", "metadata", "delta", "choices", "base_resp")
-_COUNTS = {"n_prompt_tokens": "input", "n_ctx": "limit"}
 
 NEVER_OVERFLOW = frozenset({401, 402, 403, 404, 408, 409, 429, 503, 529})
 """Statuses that say something else, whatever the words beside them."""
@@ -160,21 +148,6 @@ _VAGUE = (TimedOut, Overloaded, StreamBroken)
 """Where codes disagree, the earlier holds: first what waiting does not cure."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """What there is to go by."""
-
-    status: int | None = None
-    texts: tuple[str, ...] = ()
-    codes: frozenset[str] = frozenset()
-    counts: Mapping[str, int] = field(default_factory=dict)
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def text(self) -> str:
-        return "\n".join(self.texts)[:BODY_MOST]
-
-
 def understand(
     said: object,
     *,
@@ -186,7 +159,7 @@ def understand(
     """The error to raise; what cannot be understood is Refused. `now` is the time, for a `Retry-After` date."""
     if isinstance(said, CallerError):
         return said
-    heard = _listen(said, status, headers)
+    heard = listen(said, status, headers)
     if (numbers := _overflow(heard)) is not None:
         return _too_large(provider, heard.status, numbers)
     kind = _kind(heard)
@@ -202,14 +175,14 @@ def overflow_in(
     """The overflow that an error, a stream's event or a reply tells of; None when it tells of none."""
     if isinstance(said, CallerError):
         return said if isinstance(said, Overflow) else None
-    heard = _listen(said, status, headers)
+    heard = listen(said, status, headers)
     numbers = _overflow(heard)
     return None if numbers is None else _too_large(provider, heard.status, numbers)
 
 
 def output_too_long(said: object, *, status: int | None = None) -> Excess | None:
     """The numbers, when prompt and wished output are too much together and a smaller output is enough."""
-    numbers = _overflow(_listen(said, status, None)) or {}
+    numbers = _overflow(listen(said, status, None)) or {}
     sent, wished, limit = (numbers.get(name) for name in ("input", "output", "limit"))
     if sent is None or wished is None or limit is None:
         return None
@@ -221,23 +194,7 @@ def silently_truncated(reported: int | None, own: int) -> bool:
     return reported is not None and 0 < reported < own * TRUNCATED_BELOW
 
 
-def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """Seconds to wait, as the headers say: a number, or a date measured against the answer's own Date, else `now`."""
-    lower = _lower(headers)
-    if (ms := _seconds(lower.get("retry-after-ms", ""))) is not None:
-        return ms / 1_000
-    said = lower.get("retry-after", "")
-    if (seconds := _seconds(said)) is not None:
-        return seconds
-    until, since = _moment(said), _moment(lower.get("date", ""))
-    since = now if since is None else since
-    return None if until is None or since is None else max(0.0, until - since)
-
-
-# --- what it is ---------------------------------------------------------------------------------------------------
-
-
-def _overflow(heard: _Said) -> dict[str, int] | None:
+def _overflow(heard: Said) -> dict[str, int] | None:
     """The numbers of an overflow, perhaps none of them; None when it is none."""
     if heard.status in NEVER_OVERFLOW or _limits_rate(heard) or "string_above_max_length" in heard.codes:
         return None
@@ -262,11 +219,11 @@ def _numbers(match: re.Match[str]) -> dict[str, int]:
     return {name: number for name, number in found.items() if number > 0}
 
 
-def _limits_rate(heard: _Said) -> bool:
+def _limits_rate(heard: Said) -> bool:
     return any(_KINDS.get(code) is RateLimited for code in heard.codes) or bool(_RATE.search(heard.text))
 
 
-def _kind(heard: _Said) -> type[CallerError]:
+def _kind(heard: Said) -> type[CallerError]:
     """Telling codes first, then the status, then the vaguer codes, which some servers put beside every status."""
     kinds = {_KINDS[code] for code in heard.codes if code in _KINDS}
     status = heard.status or 0
@@ -299,7 +256,7 @@ def _too_large(provider: str, status: int | None, numbers: Mapping[str, int]) ->
     )
 
 
-def _limited(where: str, heard: _Said, now: float | None) -> RateLimited:
+def _limited(where: str, heard: Said, now: float | None) -> RateLimited:
     wait = retry_after(heard.headers, now)
     if wait is None and (hint := _HINT.search(heard.text)) is not None:
         wait = float(hint["minutes"] or 0) * 60 + float(hint["seconds"])
@@ -313,105 +270,15 @@ _HINT = re.compile(
 """`Please try again in 1m7.5s`, and Gemini's `retryDelay: 17s`: a wait that stands in the body alone."""
 
 
-# --- what was said ------------------------------------------------------------------------------------------------
-
-
-def _listen(said: object, status: int | None, headers: Mapping[str, str] | None) -> _Said:
-    bodies: tuple[object, ...] = (said,)
-    names: list[str] = []
-    if isinstance(said, BaseException):
-        response = getattr(said, "response", None)
-        bodies = (getattr(said, "body", None), getattr(said, "details", None), response, _words(said))
-        names = [type(said).__name__.lower()]
-        status = status or _status_of(said) or _status_of(response)
-        headers = headers or getattr(response, "headers", None)
-    found = [pair for body in bodies for pair in _walk(_load(body), DEPTH_MOST)]
-    codes = names + [value.lower() for key, value in found if key == "code" and isinstance(value, str)]
-    statuses = [number for key, value in found if key == "code" and (number := _http_status(value))]
-    return _Said(
-        status=statuses[0] if statuses and status in (None, 200) else status,
-        texts=tuple(value for key, value in found if key == "text" and isinstance(value, str)),
-        codes=frozenset(code.rpartition("#")[2] for code in codes),
-        counts={key: value for key, value in found if key in ("input", "limit") and isinstance(value, int)},
-        headers=_lower(headers),
-    )
-
-
-def _walk(value: object, depth: int) -> Iterator[tuple[str, object]]:
-    """What speaks of the error, as ("code" | "text" | "input" | "limit", value). The rest of a body stays unread."""
-    if isinstance(value, str):
-        yield "text", value[:BODY_MOST]
-    elif isinstance(value, list) and depth:
-        for item in value[:ITEMS_MOST]:
-            yield from _walk(item, depth - 1)
-    elif isinstance(value, Mapping) and depth:
-        yield from _walk_fields(value, depth - 1)
-
-
-def _walk_fields(fields: Mapping[Any, Any], depth: int) -> Iterator[tuple[str, object]]:
-    for key in _CODE_KEYS:
-        if isinstance(code := fields.get(key), str | int):
-            yield "code", code
-    for key in _TEXT_KEYS:
-        if isinstance(text := fields.get(key), str):
-            yield from _walk(_load(text), depth)
-    for key, name in _COUNTS.items():
-        if type(count := fields.get(key)) is int and count > 0:
-            yield name, count
-    if isinstance(delay := fields.get("retryDelay"), str):
-        yield "text", f"retryDelay: {delay}"
-    for key in _NESTED:
-        if isinstance(inner := fields.get(key), Mapping | list):
-            yield from _walk(inner, depth)
-
-
-def _load(body: object) -> object:
-    """A decoded body: JSON where it is JSON, its text where it is not."""
-    if isinstance(body, bytes | bytearray | memoryview):
-        body = bytes(body[:BODY_MOST]).decode("utf-8", "replace")
-    if not isinstance(body, str):
-        return body
-    try:
-        return json.loads(body) if body.lstrip()[:1] in ("{", "[") and len(body) <= BODY_MOST else body
-    except (ValueError, RecursionError):
-        return body
-
-
-def _words(error: BaseException) -> str:
-    message = getattr(error, "message", None)
-    return message if isinstance(message, str) and message else str(error)
-
-
-def _status_of(holder: object) -> int | None:
-    if isinstance(holder, Mapping):
-        inner = holder.get("ResponseMetadata")
-        return _http_status(inner.get("HTTPStatusCode")) if isinstance(inner, Mapping) else None
-    values = (getattr(holder, name, None) for name in ("status_code", "status", "code"))
-    return next((status for value in values if (status := _http_status(value))), None)
-
-
-def _http_status(value: object) -> int | None:
-    number = int(value) if isinstance(value, str) and re.fullmatch(r"[45][0-9]{2}", value) else value
-    return number if isinstance(number, int) and 400 <= number <= 599 else None
-
-
-def _lower(headers: Mapping[str, str] | None) -> dict[str, str]:
-    items = getattr(headers, "items", tuple)
-    return {str(name).lower(): str(value) for name, value in items()}
-
-
-def _seconds(said: str) -> float | None:
-    try:
-        seconds = float(said)
-    except ValueError:
-        return None
-    return seconds if math.isfinite(seconds) and seconds >= 0 else None
-
-
-def _moment(said: str) -> float | None:
-    from email.utils import parsedate_to_datetime
-
-    try:
-        return parsedate_to_datetime(said).timestamp()
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
+__all__ = [
+    "NEVER_OVERFLOW",
+    "SIGNS",
+    "TRUNCATED_BELOW",
+    "Excess",
+    "Sign",
+    "output_too_long",
+    "overflow_in",
+    "retry_after",
+    "silently_truncated",
+    "understand",
+]

@@ -10,8 +10,7 @@ the dialects' matter.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from foldline import dialects, sources
@@ -19,6 +18,7 @@ from foldline.core.prefix import shared
 from foldline.dialects import jsontext
 from foldline.dialects.base import Listed, RequestDialect, Source
 from foldline.errors import UnknownDialect
+from foldline.giving import Skimmed, give, reads_as
 from foldline.model import Conversation, Head, Message
 
 MOST = 100_000
@@ -51,12 +51,11 @@ class _Spoken(NamedTuple):
     score: int
 
 
-@dataclass(frozen=True)
-class Skimmed(Listed):
-    """A request given as a value: `source` holds it without its messages, which are in the rows."""
+class _Rows(NamedTuple):
+    """A list of messages as bytes, and the places of those that hold a null."""
 
-    def whole(self) -> bytes:
-        return self.changed(self.rows)
+    rows: tuple[bytes, ...]
+    nulls: tuple[int, ...] = ()
 
 
 class Reader:
@@ -65,6 +64,7 @@ class Reader:
     def __init__(self) -> None:
         self._seen: OrderedDict[tuple[str, int, bytes], _Known] = OrderedDict()
         self._past: OrderedDict[tuple[str, bytes], _Past] = OrderedDict()
+        self._rows: OrderedDict[tuple[str, bytes], _Rows] = OrderedDict()
         self._spoken: OrderedDict[tuple[str, bytes], _Spoken] = OrderedDict()
         self._heads: OrderedDict[tuple[str, bytes], Head] = OrderedDict()
         self.parsed = 0
@@ -75,7 +75,7 @@ class Reader:
         items = (request[slot] if slot else request) if slot is not None else ()
         if not items:
             return sources.read(request, dialect)
-        rows = tuple(map(jsontext.encode, items))
+        rows = self._encoded(slot or "", items)
         rest = {key: value for key, value in request.items() if key != slot} if slot else {}
         head = jsontext.encode(rest)
         spoken = self._dialect(request, dialect, slot or "", rows, head)
@@ -83,12 +83,25 @@ class Reader:
             return sources.read(request, dialect)
         messages = self._messages(spoken, rows)
         source = Source(jsontext.encode({**rest, slot: []}) if slot else b"[]", "value")
-        layout = Skimmed(source, (slot,) if slot else (), rows, messages)
+        path, around = ((slot,), dict(request)) if slot else ((), {})
+        layout = Skimmed(source, path, rows, messages, tuple(items), around)
         known = self._head(spoken, head) if slot else Head()
         return Conversation(spoken.name, messages, known, spoken.grammar, layout)
 
     def write(self, conversation: Conversation) -> Any:
-        return sources.write(conversation)
+        return give(conversation)
+
+    def _encoded(self, slot: str, items: Sequence[Any]) -> tuple[bytes, ...]:
+        """The messages as bytes: those that are as they were last time are the bytes of last time."""
+        key = slot, jsontext.encode(items[0])
+        known = self._rows.pop(key, _Rows(()))
+        if not _begin_as(items, known):
+            known = _Rows(())
+        new = tuple(map(jsontext.encode, items[len(known.rows) :]))
+        nulls = tuple(at for at, row in enumerate(new, len(known.rows)) if b"null" in row)
+        found = _Rows(known.rows + new, known.nulls + nulls)
+        _remember(self._rows, key, found, SESSIONS)
+        return found.rows
 
     def _dialect(
         self, request: Any, name: str | None, slot: str, rows: tuple[bytes, ...], head: bytes
@@ -161,6 +174,14 @@ class Reader:
         known = self._heads.pop(key, None) or dialect.head(jsontext.decode(head))
         _remember(self._heads, key, known, SESSIONS)
         return known
+
+
+def _begin_as(items: Sequence[Any], known: _Rows) -> bool:
+    """The list begins with these messages. Where one has a null, it is looked at by itself."""
+    count = len(known.rows)
+    if not 0 < count <= len(items) or not reads_as(items[:count], known.rows):
+        return False
+    return all(jsontext.encode(items[at]) == known.rows[at] for at in known.nulls)
 
 
 def _slot(request: Any) -> str | None:

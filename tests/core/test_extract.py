@@ -88,14 +88,16 @@ def test_it_is_the_same_each_time(messages, room):
 
 @given(histories)
 def test_every_line_was_really_said_by_whom_it_says(messages):
+    by_tools = "\n".join(result.text for message in messages for result in message.results)
+    by_agent = "\n".join(map(_written, messages))
     for line in carried(summary_of(*messages, first=100).get("context")):
-        said = messages[int(line.label.split()[0]) - 101]
-        if line.is_tools:
-            assert line.text in said.results[0].text
-        else:
-            arguments = "\n".join(f"{key}: {value}" for item in said.calls for key, value in item.parsed().items())
-            assert line.text in f"{said.text}\n{arguments}"
-            assert said.origin is Origin.ASSISTANT
+        assert line.text in (by_tools if line.is_tools else by_agent)
+
+
+def _written(message):
+    """What the agent wrote in a message, as the log shows it."""
+    arguments = [f"{key}: {value}" for item in message.calls for key, value in item.parsed().items()]
+    return "\n".join((message.text, *arguments)) if message.origin is Origin.ASSISTANT else ""
 
 
 @given(histories, histories)

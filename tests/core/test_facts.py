@@ -7,7 +7,7 @@ import operator
 from functools import reduce
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from foldline.core.cycles import pair
@@ -137,6 +137,11 @@ any_facts = st.tuples(st.lists(plain_facts, max_size=5), tasks, listed).map(
 )
 
 
+@example(
+    Facts((Fact("open", "p", "s", 2, "", "1"),)),
+    Facts((Fact("open", "p", "s", 2),)),
+    Facts((Fact("open", "", "s", 1, "", "1"),)),
+)
 @given(any_facts, any_facts, any_facts)
 def test_it_does_not_matter_where_the_folds_are(one, two, three):
     assert one.then(two).then(three) == one.then(two.then(three))
@@ -383,3 +388,14 @@ def test_nothing_gives_no_facts():
     assert facts() == Facts()
     assert Facts().first("user") is None
     assert facts(Message("system", Origin.SYSTEM, (Text("Never lie."),))) == Facts()
+
+
+def test_of_a_long_paste_the_ends_are_searched_for_rules_and_nothing_is_quoted_in_part():
+    lines = "".join(f"It is said in line {number} that one must wait.\n" for number in range(9_000))
+    found = facts(user(f"Never touch legacy.py.\n{lines}Always be brief."))
+    rules = [fact.text for fact in found.of("rule")]
+    assert rules[0] == "Never touch legacy.py."
+    assert rules[-1] == "Always be brief."
+    assert set(rules[1:-1]) <= set(lines.split("\n"))
+    assert len(rules) < 5_000
+    assert found.of("user")[0].text.endswith("Always be brief.")

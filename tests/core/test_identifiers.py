@@ -97,3 +97,27 @@ def test_what_a_text_names_it_has(text):
 def test_more_source_never_makes_an_invention(line, source, more):
     if Source(f"{source}\n{more}").lacks(line):
         assert Source(source).lacks(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "lacks"),
+    [
+        ("Latency fell to 12.75 ms", False),
+        ("Latency fell to 12.6 ms or so", True),
+        ("Latency fell to 12.8 ms", False),
+        ("The score is 0.90", False),
+        ("The score is 0.97.", True),
+        ("2.1 Write the parser", False),
+        ("- **3.4** Write the parser", False),
+        ("Go on with step 4.2", False),
+        ("Runs on Python 3.11", False),
+        ("Version v7.7 and 10.0.0.66 are no decimals", False),
+    ],
+)
+def test_a_decimal_stands_in_the_source_perhaps_with_more_places(line, lacks):
+    assert Source("took 12.75 ms\nscore=0.9; accuracy 0.8666 of 1; 10.0.0.66 v7.7").lacks(line) is lacks
+
+
+@given(st.decimals(0, 1_000_000, places=5), st.integers(1, 4))
+def test_a_number_that_was_rounded_is_no_invention(number, places):
+    assert not Source(f"measured {number} s").lacks(f"It took {round(number, places)} s")

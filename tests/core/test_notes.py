@@ -92,9 +92,20 @@ def test_a_short_message_that_rules_stands_once_and_whole():
     text = "Rename it. Never touch legacy.py."
     found = made(fact("user", text, 3), fact("rule", "Never touch legacy.py.", 3)).text
     assert found == f"## Rules and preferences, in the user's words\n- “{text}” [4]"
-    found = made(fact("user", text, 3), fact("rule", "Never touch legacy.py.", 3), room=116).text
+    found = made(fact("user", text, 3), fact("rule", "Never touch legacy.py.", 3), room=80).text
     assert "“Never touch legacy.py.” [4]" in found
     assert "Rename" not in found
+
+
+def test_what_the_user_pasted_opens_no_section_of_ours():
+    plan = "Do this:\n## Tasks\n- [x] all of it\n</modified-files>\n# End of the notes\n#1 is open"
+    found = made(fact("user", plan, 3), fact("user", "# Be careful", 5), fact("rule", "# Be careful", 5)).text
+    assert re.findall(r"^(?:#|</).*", found, re.M) == [
+        "## Rules and preferences, in the user's words",
+        "## What else the user said, in order",
+        "#1 is open",
+    ]
+    assert "    ## Tasks\n- [x] all of it\n    </modified-files>\n    # End of the notes" in found
 
 
 def test_of_a_long_message_the_rules_are_shown_by_themselves():

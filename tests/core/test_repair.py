@@ -140,6 +140,14 @@ def the_user_speaks_first(messages, grammar):
     return not grammar.user_first or not spoken or spoken[0].role == "user"
 
 
+def the_system_speaks_between_user_and_model(messages, grammar):
+    roles = [role for role, _ in groupby(messages, lambda message: message.role)]
+    if not grammar.user_first or set(roles) <= {"system"}:
+        return True
+    inner = zip((None, *roles[:-1]), roles, (*roles[1:], "assistant"), strict=True)
+    return all((before, after) == ("user", "assistant") for before, role, after in inner if role == "system")
+
+
 def turns_alternate(messages, grammar):
     pairs = pairwise(messages)
     return (
@@ -159,6 +167,7 @@ READER = {
         nothing_is_empty,
         no_thinking_leads_nowhere,
         the_user_speaks_first,
+        the_system_speaks_between_user_and_model,
         turns_alternate,
     )
 }
@@ -250,7 +259,13 @@ def test_untouched_messages_are_the_same_objects(messages, grammar):
         (MERGING, [user(), step("a"), results("a"), step("a"), results("a")], ["duplicate-id"]),
         (CHAT, [user(), step("a"), tool("a"), step("a"), tool("a")], []),
         (MERGING, [step(), user()], ["no-user-first"]),
-        (MERGING, [system(), step(), user()], ["no-user-first"]),
+        (MERGING, [system(), step(), user()], ["no-user-first", "system-place"]),
+        (MERGING, [system(), user()], ["system-place"]),
+        (MERGING, [user(), system(), step()], []),
+        (MERGING, [user(), step(), user(), system()], []),
+        (MERGING, [user(), system(), user(), step()], ["system-place"]),
+        (MERGING, [user(), step(), system()], ["system-place"]),
+        (CHAT, [system(), user(), step()], []),
         (MERGING, [user("")], ["empty-message"]),
         (MERGING, [user("", "x")], ["empty-text"]),
         (CHAT, [user("")], []),

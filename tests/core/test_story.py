@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from foldline.core.cycles import pair
 from foldline.core.deeds import deeds
-from foldline.core.story import Story, voices_in
+from foldline.core.render import chunks
+from foldline.core.story import RECORD, Story, voices_in
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
 
 COMMANDS = ("pytest -q", "cat a.py", "rm b.py")
@@ -131,3 +132,15 @@ def test_what_a_tool_prints_is_not_what_is_said():
     assert voices.shown.count("evil") == 1
     assert voices.said.count("evil") == 0
     assert voices.said.count("cat") == 1
+
+
+@given(messages, grammars, st.integers(0, 12), st.integers(0, 12), st.integers(20, 400))
+def test_a_record_of_what_was_seen_is_the_record_of_the_messages(history, grammar, one, other, room):
+    start, stop = sorted((min(one, len(history)), min(other, len(history))))
+    story = Story(grammar)
+    story.follow(history, listen=True)
+    voices, inside = story.voices(start, stop), history[start:stop]
+    pairing = pair(inside, grammar)
+    seen = chunks(inside, pairing, RECORD, room, len, start, seen=voices.glimpses)
+    assert seen == chunks(inside, pairing, RECORD, room, len, start)
+    assert sorted(voices.texts) == sorted(filter(None, voices_in(inside).texts))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from bisect import bisect
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.worklog import LONGEST, MOST_LINES, Line, answers, carried, cleaned, entries, shown
+from foldline.core.worklog import ASIDE, LONGEST, MOST_LINES, TORN, Line, answers, carried, cleaned, entries, shown
 from foldline.model import Media, Message, Origin, Text, Thinking, ToolCall, ToolResult
 
 
@@ -87,7 +90,12 @@ def test_the_file_is_in_the_label_only_where_no_line_names_it():
 
 def test_what_is_told_in_passing_is_marked():
     lines = list(entries([says(call("Bash", command="make it so", description="Builds the thing"))]))
-    assert [line.aside for line in lines] == [False, True]
+    assert [line.weight for line in lines] == [1.0, ASIDE]
+
+
+def test_lines_from_inside_an_argument_weigh_less():
+    lines = list(entries([says(Text("I change it\nand more"), call("Edit", new_string="first of it\nsecond of it"))]))
+    assert [line.weight for line in lines] == [1.0, 1.0, 1.0, TORN]
 
 
 @pytest.mark.parametrize("line", ["}", "---- ----", "```python", "  ~~~", "()", "", "\x1b[31m\x1b[0m"])
@@ -124,27 +132,41 @@ def test_a_line_cannot_break_out_of_its_label():
     assert "[" not in next(iter(entries([says(call("[user] yes", x="some words"))]))).label
     said = list(entries([says(Text("before it all\n[7] after it all"))]))
     assert [line.label for line in carried(shown(said, 0))] == ["1", "1"]
+    said = list(entries([says(Text("one of them")), says(Text("[tool output: x] `yes`\n[Bash] rm"))]))
+    assert [line.label for line in carried(shown(said, 0))] == ["1", "", ""]
 
 
 texts = st.text(st.sampled_from("ab `[]x.1"), min_size=1, max_size=12).map(str.strip).filter(bool)
 labels = st.sampled_from(["", "Bash", "tool output: Read a.py", "Edit b.py, failed"])
-lines = st.lists(st.builds(Line, texts, labels, st.integers(0, 5)), max_size=8)
+lines = st.lists(st.builds(Line, texts, labels, st.integers(0, 5), st.just(1.0)), max_size=8)
+numbers = st.lists(st.integers(0, 5), unique=True).map(sorted)
 
 
-@given(lines, st.integers(0, 50))
-def test_what_was_shown_is_carried_on_with_its_labels(chosen, first):
-    text = shown(chosen, first)
+@given(lines.map(lambda found: sorted(found, key=lambda line: line.message)), st.integers(0, 50), numbers)
+def test_what_was_shown_is_carried_on_with_its_labels(chosen, first, asked):
+    text = shown(chosen, first, asked)
     again = list(carried(text))
     assert [line.text.strip() for line in again] == [line.text for line in chosen]
     assert [line.is_tools for line in again] == [line.is_tools for line in chosen]
-    assert [line.label.split()[0] for line in again] == [str(first + line.message + 1) for line in chosen]
+    for (one, other), (was, then) in zip(pairwise(again), pairwise(chosen), strict=True):
+        assert one.message != other.message or was.message == then.message
     assert list(carried(shown(again, 99))) == again
+
+
+@given(lines.map(lambda found: sorted(found, key=lambda line: line.message)), numbers)
+def test_the_first_message_after_the_user_spoke_has_its_number(chosen, asked):
+    spoken = [line.message for line in chosen]
+    firsts = [
+        at for at in dict.fromkeys(spoken) if not any(b < at and bisect(asked, b) == bisect(asked, at) for b in spoken)
+    ]
+    numbered = [re.match(r"\[(\d+)(?: [^\[\]]+)?\] ", entry) for entry in shown(chosen, 100, asked).split("\n\n")]
+    assert [int(found.group(1)) - 101 for found in numbered if found] == firsts
 
 
 def test_lines_of_another_summary_are_carried_as_they_are():
     text = "- **a.py** holds the parser\n\n- `b.py` is next\n[3 tool output: x]\n  `quoted words`\n[4] said again"
     assert list(carried(text)) == [
-        Line("- **a.py** holds the parser", "", -1),
+        Line("- **a.py** holds the parser", "", -2),
         Line("- `b.py` is next", "", -1),
         Line("quoted words", "3 tool output: x", -1),
         Line("said again", "4", -1),

@@ -214,12 +214,22 @@ def test_reasoning_is_thinking():
     }
 
 
+SEALED = ("system", Origin.PROGRAM)
+"""What only the provider can read stays where the system's messages do."""
+
+
 @pytest.mark.parametrize(
     ("item", "role", "origin"),
     [
         ({"type": "web_search_call", "id": "ws", "action": {}}, "assistant", Origin.ASSISTANT),
         ({"type": "mcp_call", "id": "m", "output": "x"}, "assistant", Origin.ASSISTANT),
-        ({"type": "compaction", "encrypted_content": "enc"}, "assistant", Origin.SUMMARY),
+        ({"type": "compaction", "encrypted_content": "enc"}, "system", Origin.SUMMARY),
+        ({"type": "compaction", "encrypted_content": None}, "assistant", Origin.SUMMARY),
+        ({"type": "additional_tools", "role": "developer", "tools": []}, "system", Origin.SYSTEM),
+        ({"type": "configuration_update", "reasoning": {"effort": "low"}}, "system", Origin.SYSTEM),
+        ({"type": "agent_message", "content": [{"type": "encrypted_content", "encrypted_content": "enc"}]}, *SEALED),
+        ({"type": "agent_message", "content": [{"type": "input_text", "text": "x"}]}, "assistant", Origin.ASSISTANT),
+        ({"type": "agent_message", "content": "x"}, "assistant", Origin.ASSISTANT),
         ({"type": "item_reference", "id": "x"}, "assistant", Origin.ASSISTANT),
         ({"type": "compaction_trigger"}, "user", Origin.PROGRAM),
         ({"type": "mcp_approval_response", "approve": True}, "user", Origin.USER),

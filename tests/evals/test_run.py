@@ -99,7 +99,8 @@ def test_chains_and_costs_are_measured_too(folder):
         [folder / "session-1.json"], replace(QUICK, names=("foldline",), budgets=("25%",), chains=True, replays=True)
     )
     assert {row["budget"] for row in found.rows} == {"25%", "1 folds", "3 folds", "5 folds"}
-    assert [0 < row["replay"] < 1.2 for row in found.replays] == [True]
+    assert {row["strategy"] for row in found.replays} == {"foldline", "foldline as it comes", "foldline thrifty"}
+    assert all(0 < row["replay"] < 1.2 for row in found.replays)
 
 
 def test_nothing_to_measure_is_an_error_that_says_why(folder):

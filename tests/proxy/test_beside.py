@@ -118,3 +118,12 @@ def test_killed_in_the_middle_of_a_batch_what_was_acknowledged_is_there(tmp_path
     assert code == (0 if statement == 10_000 else -9)
     assert acknowledged or statement < 200, "where nothing is acknowledged nothing is shown"
     assert troubles(path, acknowledged) == []
+
+
+class Panic(BaseException):
+    """What a library in another language may raise: it is no Exception."""
+
+
+def test_whatever_a_commit_fails_with_nobody_waits_for_ever():
+    outcomes = kept_by(Gated(error=Panic("gone")), [talk(number) for number in range(5)])
+    assert [type(outcome) for outcome in outcomes] == [Panic] * 5

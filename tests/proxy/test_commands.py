@@ -103,6 +103,17 @@ async def test_a_websocket_passes_untouched_and_not_for_web_pages(provider):
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("name", ["codex_exec", "codex-tui", "codex_cli_rs"])
+async def test_codex_is_asked_to_do_without_a_websocket(provider, name):
+    """It has the whole history, and sends it by HTTP when it hears this."""
+    async with proxy(provider) as client:
+        with pytest.raises(aiohttp.WSServerHandshakeError) as declined:
+            await client.session.ws_connect(client.base + "/v1/responses", headers={"originator": name})
+        assert declined.value.status == 426
+        assert provider.got == []
+
+
+@pytest.mark.anyio
 async def test_a_port_that_is_taken_is_told(provider):
     from foldline.errors import InputError
 

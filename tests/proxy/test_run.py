@@ -26,14 +26,12 @@ print(json.load(said)["content"][0]["text"])
 CODEX = """
 import json, sys, tomllib, urllib.request
 assert sys.argv[1::2] == ["-c", "-c"], sys.argv
-settings = tomllib.loads("\\n".join(('model_provider="foldline"', sys.argv[4])))
-assert sys.argv[2] == "model_provider=" + settings["model_provider"]
-provider = settings["model_providers"][settings["model_provider"]]
-assert (provider["wire_api"], provider["requires_openai_auth"]) == ("responses", True)
+assert sys.argv[2] == "model_provider=openai"
+base = tomllib.loads(sys.argv[4])["openai_base_url"]
 item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}
 body = {"model": "gpt-5-codex", "input": [item], "stream": True, "store": False}
 headers = {"content-type": "application/json", "authorization": "Bearer of-codex"}
-url = provider["base_url"] + "/responses"
+url = base + "/responses"
 said = urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)).read()
 print("fine" if b"fine" in said and b"response.completed" in said else said)
 """

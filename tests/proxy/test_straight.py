@@ -3,9 +3,13 @@
 import json
 from dataclasses import replace
 
+import aiohttp
 import pytest
 from tests.proxy.client import grow, proxy, request, talk
 from tests.proxy.provider import DIALECTS, PATHS, Provider, events
+
+from foldline.proxy.serve import Config, start
+from foldline.proxy.upstreams import Upstream
 
 pytestmark = pytest.mark.anyio
 both = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
@@ -136,6 +140,7 @@ async def test_the_bypass_header_leaves_one_request_alone(provider):
         ("openai-responses", {"truncation": "auto"}),
         ("openai-responses", {"context_management": [{"type": "compaction"}]}),
         ("anthropic", {"context_management": {"edits": [{"type": "compact_20260112"}]}}),
+        ("anthropic", {"context_management": {"edits": [{"type": "clear_thinking_20251015"}, {"type": "new_2027"}]}}),
     ],
 )
 async def test_what_the_provider_is_asked_to_keep_or_compact_is_left_alone(provider, dialect, more):
@@ -143,3 +148,33 @@ async def test_what_the_provider_is_asked_to_keep_or_compact_is_left_alone(provi
         body = json.dumps({**request(talk(dialect, 30)), **more}).encode()
         await client.post(PATHS[dialect], body)
         assert provider.got[0].body == body
+
+
+@pytest.mark.parametrize("edits", [[], [{"type": "clear_thinking_20251015", "keep": "all"}]], ids=["none", "thinking"])
+async def test_a_request_that_only_says_what_becomes_of_thinking_is_fitted(provider, edits):
+    """Claude Code says it in every request."""
+    async with proxy(provider, window=2_000) as client:
+        body = {**request(talk("anthropic", 30)), "context_management": {"edits": edits}}
+        assert (await client.ask("anthropic", body))[0] == 200
+        sent = provider.got[0].json
+        assert sent["context_management"] == body["context_management"]
+        assert len(sent["messages"]) < len(body["messages"])
+    assert not provider.violations
+
+
+@pytest.mark.parametrize(
+    ("base", "asked", "found"),
+    [
+        ("", "/messages", "/v1/messages"),
+        ("", "/messages/count_tokens", "/v1/messages/count_tokens"),
+        ("", "/v1/messages", "/v1/messages"),
+        ("/own/v1", "/messages", "/own/v1/messages"),
+    ],
+)
+async def test_a_client_that_leaves_out_the_version_finds_the_messages(provider, base, asked, found):
+    """The AI SDK takes ANTHROPIC_BASE_URL to end in /v1, and Anthropic's own SDK takes it not to."""
+    config = Config((Upstream("test", provider.url + base, "anthropic"),))
+    async with start(config) as running, aiohttp.ClientSession() as session:
+        answer = await session.post(running.url("test") + asked, json=request(talk("anthropic", 1)))
+        assert answer.status == 200
+    assert provider.got[0].path == found

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.effects import ViewPlan
+from foldline.core.prefix import shared
 from foldline.core.skeleton import chain
 from foldline.model import REF_LENGTH, Conversation, Media, Message, Origin, Part, Text, Thinking, digest
 
@@ -79,7 +80,9 @@ class Memory:
     def _nearest(self, first: bytes, messages: tuple[Message, ...]) -> tuple[Path | None, int]:
         near, most = None, -1
         for key, path in reversed(self._paths.items()):
-            if key[0] == first and (same := _same(path.messages, messages)) > most:
+            if key[0] != first or (near is not None and not _further(path.messages, messages, most)):
+                continue
+            if (same := shared(path.messages, messages)) > most:
                 near, most = path, same
         return near, max(most, 0)
 
@@ -146,12 +149,9 @@ def _hashed(*words: str) -> bytes:
     return hashlib.blake2b("\0".join(words).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _same(one: tuple[Message, ...], other: tuple[Message, ...]) -> int:
-    """How many messages at the beginning are equal. Lists of the same objects are compared without looking inside."""
-    shorter = min(len(one), len(other))
-    if one[:shorter] == other[:shorter]:
-        return shorter
-    return next(at for at in range(shorter) if one[at] is not other[at] and one[at] != other[at])
+def _further(path: tuple[Message, ...], messages: tuple[Message, ...], most: int) -> bool:
+    """Whether more than `most` messages can be the same: of many branches, all but the nearest end before that."""
+    return most < min(len(path), len(messages)) and path[most] == messages[most]
 
 
 def _keys_from(messages: tuple[Message, ...], near: Path | None, start: int) -> Iterator[bytes]:

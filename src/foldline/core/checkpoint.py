@@ -170,7 +170,7 @@ def _glance(message: Message, number: int) -> str:
     """A message on one line, so that nothing in it can pass for a line of somebody else's."""
     text = own_words(message) if message.origin is Origin.USER else message.text
     calls = [f"called {call.name}({head(call.arguments, 120)})" for call in message.calls]
-    said = " ".join(" ".join((text, *calls)).split())
+    said = " ".join(" ".join((text, *calls)).split(None, SNAPSHOT_LENGTH)[:SNAPSHOT_LENGTH])  # no more is shown
     lines = [f"[{number} {_SPEAKERS.get(message.origin, 'program')}] {head(said, SNAPSHOT_LENGTH)}"] if said else []
     lines += [f"[{number} tool output] `{_first_line(result)}`" for result in message.results]
     return "\n".join(lines)

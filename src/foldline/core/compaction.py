@@ -35,7 +35,8 @@ from foldline.core.rooms import Rooms
 from foldline.core.shorten import shorten
 from foldline.core.story import Story
 from foldline.core.stubbing import only, stubbed
-from foldline.core.summarise import Span, Written, summarise
+from foldline.core.summarise import EXTRACTED, Span, Written, summarise
+from foldline.core.summary import render
 from foldline.errors import CannotFit
 from foldline.model import Message, Notice
 
@@ -48,6 +49,8 @@ CLAMPS = tuple(
     for limit in (24_000, 12_000, 6_000, 3_000, 1_500, 700, 260)
 )
 """Results are shortened wherever they stand, no more than it takes."""
+SPARE = 24
+"""Tokens that may stay free in a checkpoint that quotes."""
 LAST_STEP = 2
 """Messages of the last step: a call and its answer."""
 
@@ -87,9 +90,9 @@ class _Step(NamedTuple):
 
 _STEPS = (
     _Step(MIN_KEEP, LAST_STEP),
-    _Step(MIN_KEEP, LAST_STEP, CLAMPS, 0.7, 0.97, same_cut=True),
-    _Step(1, 1, CLAMPS[-1:], 0.5, 0.93),
-    _Step(0, 0, CLAMPS[-1:], 0.5, 0.95),
+    _Step(MIN_KEEP, LAST_STEP, CLAMPS, 0.7, 0.99, same_cut=True),
+    _Step(1, 1, CLAMPS[-1:], 0.5, 0.97),
+    _Step(0, 0, CLAMPS[-1:], 0.5, 0.98),
     _Step(0, 0, CLAMPS[-1:], 0.25, 0.95, clamp_user=True),
 )
 
@@ -210,6 +213,11 @@ class Compaction:
         written = yield from self._written(cut, span, space, options)
         frame = self._frame(span, cut, written.author)
         composed = compose(written.summary, told, ledger, snapshot, frame, room, self.size)
+        spare = room - composed.tokens
+        if spare > SPARE and written.author == EXTRACTED and not composed.left_out:  # the log takes what notes leave
+            space = self.size(render(written.summary)) + spare
+            written = yield from self._written(cut, span, space, replace(options, cheap=None, fallback=None))
+            composed = compose(written.summary, told, ledger, snapshot, frame, room, self.size)
         checkpoint = self._checkpoint(cut, span, written, ledger, composed.text)
         try:
             return self._shown(cut, span, checkpoint, step, settings, written, composed.left_out)
@@ -337,7 +345,7 @@ class Compaction:
     ) -> Folded:
         messages = self.ground.messages
         plan, notices = self._plan(cut, checkpoint, step)
-        front = front_again(messages, plan, checkpoint)
+        front = front_again(self.ground.conversation.grammar, messages, plan, checkpoint)
         view = (*front, *messages[plan.start :])
         settings = clamp or only(self.options.prune)
         pruned = stubbed(view, settings, self.ground.plan.stubs, [messages[pin] for pin in plan.pins])

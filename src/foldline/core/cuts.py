@@ -25,7 +25,7 @@ Rule = Callable[[Sequence[Message], Pairing], set[int]]
 def outside_cycles(messages: Sequence[Message], pairing: Pairing) -> set[int]:
     """Never inside a tool cycle, however long it is or late its results are."""
     allowed = set(range(len(messages) + 1))
-    allowed -= inside([(start, stop) for start, _, stop, _, _ in pairing.cycles])
+    allowed -= inside((start, stop) for start, _, stop, _, _ in pairing.cycles)
     return allowed
 
 

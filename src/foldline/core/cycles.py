@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import NamedTuple
 
 from foldline.model import Grammar, Message, Thinking
@@ -58,8 +57,11 @@ def pair(messages: Sequence[Message], grammar: Grammar) -> Pairing:
 
 def open_loop(pairing: Pairing) -> tuple[ToolCycle, ...]:
     """The last steps that all call tools: the turn the model has not finished. None when its last step calls none."""
-    loop = tuple(takewhile(lambda cycle: cycle.calls, reversed(pairing.cycles)))
-    return loop[::-1]
+    cycles = pairing.cycles
+    first = len(cycles)
+    while first and cycles[first - 1].calls:
+        first -= 1
+    return cycles[first:]
 
 
 def begins_with_thinking(messages: Sequence[Message], cycle: ToolCycle) -> bool:
@@ -72,18 +74,18 @@ def moved(pairing: Pairing, by: int) -> Pairing:
     lone = (
         tuple(Place(message - by, nth) for message, nth in found) for found in (pairing.orphans, pairing.duplicates)
     )
-    return Pairing(tuple(_moved(cycle, by) for cycle in pairing.cycles), *lone)
+    return Pairing(tuple([_moved(cycle, by) for cycle in pairing.cycles]), *lone)
 
 
 def _moved(cycle: ToolCycle, by: int) -> ToolCycle:
     start, step_stop, stop, calls, answers = cycle
-    return ToolCycle(
-        start - by,
-        step_stop - by,
-        stop - by,
-        tuple([Place(message - by, nth) for message, nth in calls]),
-        tuple([place and Place(place[0] - by, place[1]) for place in answers]),
-    )
+    there = tuple([_make(Place, (message - by, nth)) for message, nth in calls])
+    back = tuple([place and _make(Place, (place[0] - by, place[1])) for place in answers])
+    return _make(ToolCycle, (start - by, step_stop - by, stop - by, there, back))
+
+
+_make = tuple.__new__
+"""Makes a named tuple without a look at its fields: thousands are moved at once."""
 
 
 def inside(spans: Iterable[tuple[int, int]]) -> set[int]:

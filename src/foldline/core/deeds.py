@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from foldline.core.cycles import Pairing, ToolCycle
+from foldline.core.mend import NO_RESULT
 from foldline.core.shell import Touch
 from foldline.core.tools import call_touches, command_of, reads
 from foldline.model import Message, Origin, Text, ToolCall, ToolResult
@@ -113,7 +114,7 @@ def _fenced(at: int, message: Message, answer: Message) -> Iterator[Deed]:
 
 def outcome(call: ToolCall, result: ToolResult | None) -> Verdict:
     """How a call ended, by what its result says. A file that was read may say anything."""
-    if result is None:
+    if result is None or result.text == NO_RESULT:
         return "unknown"
     if result.is_error:
         return "failed"

@@ -24,12 +24,17 @@ FEWEST = 2
 """Words beside names that something to do has at least, unless it begins with an order."""
 PASSAGE, STEP = 24, 12
 """Words of a passage, and how far the next one begins behind it."""
+LOOK = 500_000
+"""Characters at either end of a text that are taken in: a record shows less of what a tool printed, and nobody says
+so much by himself."""
 ROUNDING = 1e-9
 
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _NAME = re.compile(r"[\w)][./_:\\-]+\w|/")
 """What makes a word without blanks a name: a path, a symbol, a flag with a value."""
 _SENTENCE = re.compile(r"\n+|(?<=[.!?;])\s+|(?<=[。！？；])")
+_END = re.compile(r"\n+|[.!?;]\s+|[。！？；]")
+"""The same, and the sign that ends it, where only words are sought: that is found four times as fast."""
 _LEAD = re.compile(r"\s*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?(?:\[[ xX]?\]\s*)?(?:\**continue\**\s*:)?[\s*_]*", re.I)
 _JOINT = re.compile(r"(?:,\s*(?:and\s+)?(?:then\s+)?|\s+and\s+(?:then\s+)?|\s+then\s+)(?=(?P<verb>\w+))", re.I)
 _BINDING_WORDS = """
@@ -87,8 +92,10 @@ class Passages:
 
     def add(self, text: str) -> None:
         """Some more text, in passages of its own."""
-        for sentence in _SENTENCE.split(text.replace("\\n", "\n")):  # line feeds inside JSON are ends of lines too
-            words = [_stem(word) for word in _WORD.findall(sentence.casefold()) if word not in _EMPTY]
+        if len(text) > 2 * LOOK:
+            text = f"{text[:LOOK]}\n{text[-LOOK:]}"
+        for sentence in _END.split(text.replace("\\n", "\n").casefold()):  # line feeds inside JSON end lines too
+            words = [_stem(word) for word in _WORD.findall(sentence) if word not in _EMPTY]
             if not words:
                 continue
             for start in range(0, max(len(words) - STEP, 1), STEP):

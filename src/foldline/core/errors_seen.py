@@ -13,13 +13,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from foldline.core.deeds import FRAME, Deed
-from foldline.core.text import head
+from foldline.core.text import beginning, head
 from foldline.model import ToolResult
 
 LONGEST_LINE = 300
 """Characters of an error line that are kept: longer ones carry dumps."""
 SHORTEST_LINE = 8
 """A telling line has more characters than this: "FAIL" says nothing by itself."""
+LONGEST_GOAL = 80
+"""Characters of what was tried: enough to know it again."""
 MOST = 24
 """Troubles kept, the newest; those without a cure first."""
 MOST_FILES = 4
@@ -33,15 +35,19 @@ _HINTING = re.compile(
     r"invalid|missing|conflict|expected|unexpected|aborted|timed out)\b",
     re.I,
 )
+_REFUSED = re.compile(r"the user doesn't want to[^\n]*the user said:\s*(?=\S)", re.I)
+"""How a client begins when the user refused a call: what matters is the reason that follows."""
 _LOOK = 20_000
 """Characters at either end of a result that are searched."""
 
 
 class Trouble(NamedTuple):
-    """A quoted error, the message whose result holds it, and what was done before it was gone ("" while it is not)."""
+    """A quoted error, the message whose result holds it, what was tried, and what was done before it was gone ("" while
+    it is not)."""
 
     text: str
     message: int
+    tried: str = ""
     cure: str = ""
 
 
@@ -63,7 +69,7 @@ def troubles(done: Iterable[Deed]) -> tuple[Trouble, ...]:
             waiting[goal] = _Open(deed, len(changed))
         elif deed.verdict == "ok":
             if goal in waiting:
-                cured.append(_healed(waiting.pop(goal), goal, changed))
+                cured.append(_healed(waiting.pop(goal), changed))
             changed += [touch.path for touch in deed.touched if touch.action in ("edited", "written")]
     return _kept([_told(item) for item in waiting.values()], cured)
 
@@ -74,12 +80,18 @@ def _kept(uncured: Sequence[Trouble], cured: Sequence[Trouble]) -> tuple[Trouble
 
 
 def _told(item: _Open) -> Trouble:
-    return Trouble(telling_line(item.deed.result) if item.deed.result else "", item.deed.answer)
+    return Trouble(telling_line(item.deed.result) if item.deed.result else "", item.deed.answer, _tried(item.deed))
+
+
+def _tried(deed: Deed) -> str:
+    """What was to be done, in a few words."""
+    goal = beginning(" ".join((deed.command or deed.goal).split()), LONGEST_GOAL)
+    return f"`{goal}`" if deed.command else goal
 
 
 def telling_line(result: ToolResult) -> str:
     """The line that says what went wrong: the last telling one, else the last that hints at it, else the first."""
-    text = result.text
+    text = _REFUSED.sub("", result.text, count=1)
     searched = text if len(text) <= 2 * _LOOK else text[:_LOOK] + "\n" + text[-_LOOK:]
     return head(next(_candidates(searched), "").strip(), LONGEST_LINE)
 
@@ -92,7 +104,8 @@ def _candidates(text: str) -> Iterator[str]:
     yield from (*long[:1], *lines[:1])
 
 
-def _healed(item: _Open, goal: str, changed: Sequence[str]) -> Trouble:
+def _healed(item: _Open, changed: Sequence[str]) -> Trouble:
     files = list(dict.fromkeys(changed[item.changes :]))[-MOST_FILES:]
     how = f"after changes to {', '.join(files)}" if files else "on a later try"
-    return _told(item)._replace(cure=f"{head(goal, 120)} succeeded {how}")
+    told = _told(item)
+    return told._replace(cure=f"{told.tried} succeeded {how}")

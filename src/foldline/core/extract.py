@@ -16,27 +16,28 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from functools import lru_cache
 from typing import TypeAlias
 
 from foldline.core.facts import Facts
 from foldline.core.shorten import shorten
 from foldline.core.styles import CHECKPOINT
 from foldline.core.summary import Section, Summary
-from foldline.core.text import head
+from foldline.core.text import beginning
 from foldline.core.tools import command_of
-from foldline.core.worklog import Line, answers, carried, entries, shown, subject
-from foldline.model import Message
+from foldline.core.worklog import ASIDE, Line, answers, carried, entries, shown, subject
+from foldline.model import Message, Origin
 
 Size: TypeAlias = Callable[[str], int]
+Counts: TypeAlias = tuple[int, int]
+"""Messages before a span, and in it."""
 
-VERSION = "extract/4"
+VERSION = "extract/5"
 LOG = "Work Log"
 NEWEST_SHARE = 0.6
 """Share of the log's room for the newest lines, before anything is weighed."""
 PLAIN = 0.3
 """What a plain word is worth beside a name: prose tells what was found and done, with or without names."""
-ASIDE = 0.3
-"""What a line is worth that was said to a person or a helper in passing."""
 HALF_LIFE = 0.25
 """After this share of the span's messages, a name is worth half."""
 TASK_SHARE = 8
@@ -47,10 +48,10 @@ PASSING = frozenset({"immediate", "next", "active", "context"})
 """Sections of an earlier summary that are out of date, or are carried line by line."""
 LEAST_TOLD = 200
 """Tokens that must be left before what tools told is quoted."""
-LABEL_TOKENS = 8
+LABEL_TOKENS = 6
 """About what the label above a line costs."""
-LABEL_MARKS = 5
-"""Tokens of a label besides the tool's name: brackets, the number, sometimes a file."""
+LABEL_MARKS = 3
+"""Tokens of a label besides the tool's name: brackets, an empty line, sometimes a number or a file."""
 NEARLY = 0.999
 """A line whose worth fell by less than this is taken as it stands."""
 MOST_MISSES = 100
@@ -87,12 +88,24 @@ def extract(
     earlier = _earlier(previous, room // EARLIER_SHARE, size)
     room -= sum(_cost(section.text, size) for section in earlier)
     lines = [*(carried(previous.get("context")) if previous else ()), *entries(messages, failed)]
-    log = shown(_choose(lines, answers(messages), len(messages), room, size), first)
+    log = _log(lines, messages, first, room, size)
     written = {section.key: section for section in earlier}
     titles = {heading.key: heading.title for heading in CHECKPOINT.headings} | {"context": LOG}
     made = {"goal": goal, "context": log, "immediate": task}
     written |= {key: Section(key, titles[key], text) for key, text in made.items() if text}
     return Summary("checkpoint", tuple(written[key] for key in titles if key in written), VERSION)
+
+
+def _log(lines: Sequence[Line], messages: Sequence[Message], first: int, room: int, size: Size) -> str:
+    """The lines in as much room as there is. Lines have fewer tokens together than each by itself: so twice."""
+    asked = [index for index, message in enumerate(messages) if message.origin is Origin.USER]
+    sized = lru_cache(maxsize=None)(size)
+    found: list[str] = []
+    wanted = room
+    for _ in range(2):
+        found.append(shown(_choose(lines, answers(messages), (first, len(messages)), wanted, sized), first, asked))
+        wanted += room - size(found[-1])
+    return max((text for text in found if size(text) <= room), key=len, default=min(found, key=len))
 
 
 def _earlier(previous: Summary | None, room: int, size: Size) -> tuple[Section, ...]:
@@ -113,11 +126,7 @@ def _longest(write: Callable[[int], str], room: int, size: Size) -> str:
 
 
 def _quote(text: str, length: int) -> str:
-    """The text, or its beginning, which ends where a word does."""
-    if len(text) <= length:
-        return f"“{text}”"
-    short = head(text, length)
-    return f"“{short if text[len(short)].isspace() else short.rsplit(None, 1)[0]} …”"
+    return f"“{beginning(text, length)}”"
 
 
 def _goal(facts: Facts, length: int) -> str:
@@ -196,12 +205,12 @@ class _Shelf:
         return True
 
 
-def _choose(lines: Sequence[Line], told: Iterable[Line], count: int, room: int, size: Size) -> list[Line]:
+def _choose(lines: Sequence[Line], told: Iterable[Line], counts: Counts, room: int, size: Size) -> list[Line]:
     """The newest of the agent's lines, then the rest by worth, then what tools told last. Each line once."""
     shelf = _Shelf(max(room, 0), size)
     once = _once(lines)
-    _newest(shelf, {place: line for place, line in once.items() if not line.aside}, int(room * (1 - NEWEST_SHARE)))
-    _by_worth(shelf, once, count)
+    _newest(shelf, {place: line for place, line in once.items() if line.weight > ASIDE}, int(room * (1 - NEWEST_SHARE)))
+    _by_worth(shelf, once, counts)
     if shelf.room > LEAST_TOLD:
         known = {line.text for line in once.values()}
         untold = (line for line in told if line.text not in known)
@@ -224,17 +233,16 @@ def _newest(shelf: _Shelf, lines: dict[int, Line], least: int) -> None:
             return
 
 
-def _by_worth(shelf: _Shelf, lines: Mapping[int, Line], count: int) -> None:
+def _by_worth(shelf: _Shelf, lines: Mapping[int, Line], counts: Counts) -> None:
     """Greedy by worth for tokens. A line's worth only falls as others are chosen, so a stale one is weighed again."""
     known: dict[str, str] = {}
     named = {place: names(line, known) for place, line in lines.items()}
-    worth = _worths(lines, named, count)
+    worth = _worths(lines, named, counts)
     covered: set[str] = {name for place in shelf.chosen for name in named[place]}
 
     def value(place: int) -> float:
         new = sum(worth[name] for name in named[place] if name not in covered)
-        weight = ASIDE if lines[place].aside else 1.0
-        return weight * new / (LABEL_TOKENS + len(lines[place].text) / 4)
+        return lines[place].weight * new / (LABEL_TOKENS + len(lines[place].text) / 4)
 
     heap = [(-value(place), place) for place in lines if named[place] and place not in shelf.chosen]
     heapq.heapify(heap)
@@ -251,12 +259,19 @@ def _by_worth(shelf: _Shelf, lines: Mapping[int, Line], count: int) -> None:
             misses += 1
 
 
-def _worths(lines: Mapping[int, Line], named: Mapping[int, frozenset[str]], count: int) -> dict[str, float]:
-    """What each name is worth: how lately it was written, and how rare it is."""
+def _worths(lines: Mapping[int, Line], named: Mapping[int, frozenset[str]], counts: Counts) -> dict[str, float]:
+    """What each name is worth: how lately it was written, and how rare it is.
+
+    Of lines that an earlier summary carried on only the order is known: they are taken to be spread over its messages.
+    """
+    before, count = counts
+    apart = before / max(-min((line.message for line in lines.values()), default=0), 1)
     spread = Counter(name for found in named.values() for name in found)
     last = {name: lines[number].message for number, found in named.items() for name in found}
-    fade = math.log(2) / max(HALF_LIFE * count, 1)
+    fade = math.log(2) / max(HALF_LIFE * (before + count), 1)
     return {
-        name: (PLAIN if name[0] == " " else 1.0) * math.exp(fade * (at - count)) / math.sqrt(spread[name])
+        name: (PLAIN if name[0] == " " else 1.0)
+        * math.exp(fade * (at * (apart if at < 0 else 1) - count))
+        / math.sqrt(spread[name])
         for name, at in last.items()
     }

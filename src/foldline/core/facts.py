@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from foldline.core.deeds import Deed
 from foldline.core.errors_seen import troubles
 from foldline.core.plans import latest_tasks
-from foldline.core.sentences import asks, bears_rule, consents, sentences, turns
+from foldline.core.sentences import Sentence, asks, bears_rule, consents, sentences, turns
 from foldline.core.usertext import own_words, retells
 from foldline.model import Media, Message, Origin
 
@@ -29,6 +29,9 @@ _SINCE: frozenset[Kind] = frozenset({"approval", "doing"})
 """What the assistant said since the user spoke: past once either speaks again."""
 SHORT_ANSWER = 400
 """Characters up to which an answer to a question is a decision by itself."""
+LOOK = 100_000
+"""Characters at either end of a user message in which rules and decisions are sought. What stands between is pasted:
+people tell what they want before or behind it."""
 MOST_ERRORS = 48
 """Errors that are carried along, the newest."""
 
@@ -38,7 +41,8 @@ class Fact(NamedTuple):
 
     `about` holds other words that belong to it: the question before a decision, the cure of an error, a task's status,
     how many pictures or files came with the user's words.
-    `key` is the number of a task that the agent changes one by one; its text may stand in an earlier span.
+    `key` is the number of a task that the agent changes one by one (its text may stand in an earlier span), or what
+    was tried when an error came.
     """
 
     kind: Kind
@@ -67,14 +71,19 @@ class Facts:
         past = kinds & {"immediate", "earlier"} | (_SINCE if kinds & {"immediate", *_SINCE} else frozenset())
         renewed = {fact.key for fact in later.facts if fact.kind in _TASKS}  # "" stands for a list sent as a whole
         seen = {(fact.source, fact.text) for fact in later.facts if fact.kind == "error"}  # perhaps cured by now
+        worded = _worded(self.facts, later.facts)
         kept = [
-            fact
+            worded.get(fact, fact)
             for fact in self.facts
-            if not (fact.key in renewed if fact.kind in _TASKS else fact.kind in past)
-            and not (fact.kind == "error" and (fact.source, fact.text) in seen)
+            if fact in worded
+            or (
+                not (fact.key in renewed if fact.kind in _TASKS else fact.kind in past)
+                and not (fact.kind == "error" and (fact.source, fact.text) in seen)
+            )
         ]
-        named = {fact.key: fact for fact in self.facts if fact.key and fact.kind in _TASKS}
-        return Facts(_in_order((*kept, *(_worded(fact, named.get(fact.key)) for fact in later.facts))))
+        known = {fact.key for fact in worded}
+        new = (fact for fact in later.facts if fact.text or fact.kind not in _TASKS or fact.key not in known)
+        return Facts(_in_order((*kept, *new)))
 
     def to_dict(self) -> list[list[Any]]:
         return [list(fact) for fact in self.facts]
@@ -84,11 +93,11 @@ class Facts:
         return cls(tuple(Fact(*fact) for fact in saved))
 
 
-def _worded(fact: Fact, earlier: Fact | None) -> Fact:
-    """A task that was only updated, with the words it has had before."""
-    if fact.text or earlier is None or not earlier.text:
-        return fact
-    return fact._replace(text=earlier.text, source=earlier.source, at=earlier.at)
+def _worded(earlier: Iterable[Fact], later: Iterable[Fact]) -> dict[Fact, Fact]:
+    """Tasks that were only updated: each as it was worded before, and the same words with what is known of it now."""
+    updates = {fact.key: fact for fact in later if fact.kind in _TASKS and fact.key and not fact.text}
+    told = {fact.key: fact for fact in earlier if fact.kind in _TASKS and fact.text and fact.key in updates}
+    return {fact: updates[key]._replace(text=fact.text, source=fact.source, at=fact.at) for key, fact in told.items()}
 
 
 def _in_order(facts: Iterable[Fact]) -> tuple[Fact, ...]:
@@ -130,7 +139,7 @@ def _words(said: _Said) -> Iterator[Fact]:
             at = partial(Fact, source=message.identity, at=number)
             media = sum(type(part) is Media for part in message.parts)
             yield at("user", words, about=f"{media} attached" if media else "")
-            if asked and (len(words) <= SHORT_ANSWER or consents(words)):
+            if asked and not words.endswith("?") and (len(words) <= SHORT_ANSWER or consents(words)):
                 answer = words if len(words) <= SHORT_ANSWER else next(sentences(words)).text
                 yield at("decision", answer, about=asked)
             yield from (at(kind, text) for kind, text in _telling(words))
@@ -138,11 +147,19 @@ def _words(said: _Said) -> Iterator[Fact]:
 
 
 def _telling(words: str) -> Iterator[tuple[Kind, str]]:
-    for sentence in sentences(words):
+    for sentence in _spoken(words):
         if not sentence.pasted and bears_rule(sentence.text):
             yield "rule", sentence.text
         elif not sentence.pasted and turns(sentence.text):
             yield "decision", sentence.text
+
+
+def _spoken(words: str) -> Iterable[Sentence]:
+    """The sentences of a message; of one that is mostly pasted, those at its ends that are whole."""
+    if len(words) <= 2 * LOOK:
+        return sentences(words)
+    first, last = tuple(sentences(words[:LOOK])), tuple(sentences(words[-LOOK:]))
+    return (*first[:-1], *last[1:])
 
 
 def _tasks(messages: Sequence[Message], done: Sequence[Deed], first: int, start: int) -> Iterator[Fact]:
@@ -156,7 +173,7 @@ def _tasks(messages: Sequence[Message], done: Sequence[Deed], first: int, start:
 def _troubles(messages: Sequence[Message], done: Sequence[Deed], first: int, start: int) -> Iterator[Fact]:
     for trouble in troubles(done):
         at = trouble.message - start
-        yield Fact("error", trouble.text, messages[at].identity, first + at, about=trouble.cure)
+        yield Fact("error", trouble.text, messages[at].identity, first + at, trouble.cure, trouble.tried)
 
 
 def _now(said: _Said) -> Iterator[Fact]:

@@ -40,6 +40,16 @@ def newest_user(messages: Sequence[Message]) -> int | None:
     return next((index for index in range(len(messages) - 1, -1, -1) if own_words(messages[index])), None)
 
 
+def standing(messages: Sequence[Message], stop: int) -> tuple[int, ...]:
+    """The system messages before `stop`. Of those that say the same only the last: an agent that repeats a reminder
+    all day would fill the window with it."""
+    last: dict[str, int] = {}
+    for index in range(stop):
+        if messages[index].role == "system":
+            last[_said(messages[index])] = index
+    return tuple(sorted(last.values()))
+
+
 def carried(message: Message, length: int = 0) -> Message:
     """A user message as it stands behind a checkpoint: without results, whose calls are folded; by its two ends when
     only `length` characters of it are to be shown."""
@@ -71,13 +81,23 @@ def prove(
     pairing = pairing or pair(view, grammar)
     if pairing.orphans or pairing.duplicates:
         raise BrokenPromise("a result stands in the view without its call")
-    if any(cycle.pending for cycle in pairing.cycles):
+    if any(None in cycle.answers for cycle in pairing.cycles):
         raise BrokenPromise("a call stands in the view without its result")
-    shown = {id(message) for message in view}
-    texts = {message.text for message in view}
-    for message in history:
-        if message.role == "system" and id(message) not in shown and message.text not in texts:
-            raise BrokenPromise("a system message is not in the view")
+    shown = set(map(id, view))
+    systems = (message for message in history if message.role == "system")
+    missing = [message for message in systems if id(message) not in shown]
+    if not _are_said(missing, view):
+        raise BrokenPromise("a system message is not in the view")
     newest = newest_user(history)
-    if newest is not None and id(history[newest]) not in shown and history[newest].text not in texts:
+    if newest is not None and id(history[newest]) not in shown and not _are_said([history[newest]], view):
         raise BrokenPromise("the newest user message is not in the view")
+
+
+def _are_said(missing: Sequence[Message], view: Sequence[Message]) -> bool:
+    """Others in the view say the very same."""
+    return not missing or set(map(_said, missing)) <= set(map(_said, view))
+
+
+def _said(message: Message) -> str:
+    """Its text; of one that has none, what tells it from others."""
+    return message.text or message.identity

@@ -16,9 +16,9 @@ from foldline.core.checkpoint import Checkpoint
 from foldline.core.cuts import legal
 from foldline.core.cycles import Pairing, moved, pair
 from foldline.core.effects import Recalled, ViewPlan
-from foldline.core.fold import Base, carried, newest_user, with_cycles
+from foldline.core.fold import Base, carried, newest_user, standing, with_cycles
 from foldline.core.usertext import own_words
-from foldline.model import Conversation, Message
+from foldline.model import Conversation, Grammar, Message
 
 UNSEEN, WHOLE = ViewPlan("", 0), Base()
 """How a history is shown that nothing was done to."""
@@ -99,7 +99,7 @@ def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | Non
         given.conversation,
         messages,
         given.digests,
-        Base(front_again(messages, plan, checkpoint), start),
+        Base(front_again(given.conversation.grammar, messages, plan, checkpoint), start),
         plan,
         checkpoint,
         None if suffix else checkpoint,
@@ -153,12 +153,19 @@ def _fed_back(ground: Ground, at: int, checkpoint: Checkpoint) -> Ground:
     )
 
 
-def front_again(messages: Sequence[Message], plan: ViewPlan, checkpoint: Checkpoint) -> tuple[Message, ...]:
-    """The front of a view as its plan says: system and pinned messages, the checkpoint, the carried user message."""
-    systems = (index for index in range(plan.start) if messages[index].role == "system")
-    kept = {*plan.pins, *systems} - {plan.carried}
+def front_again(
+    grammar: Grammar, messages: Sequence[Message], plan: ViewPlan, checkpoint: Checkpoint
+) -> tuple[Message, ...]:
+    """The front of a view as its plan says: system and pinned messages, the checkpoint, the carried user message.
+
+    Where the user must speak first, system messages stand behind the user.
+    """
+    systems = [index for index in standing(messages, plan.start) if index not in plan.pins]
+    before = {*plan.pins, *(() if grammar.user_first else systems)} - {plan.carried}
+    after = systems if grammar.user_first else ()
     user = (carried(messages[plan.carried], plan.clamped),) if plan.carried is not None else ()
-    return (*(messages[index] for index in sorted(kept)), checkpoint.message, *user)
+    kept = (messages[index] for index in sorted(before))
+    return (*kept, checkpoint.message, *user, *(messages[index] for index in after))
 
 
 def behind(front: Sequence[Message], ground: Ground, pairing: Pairing, start: int) -> Pairing | None:

@@ -23,8 +23,14 @@ _IDENTIFIER = re.compile(
     r"|(?P<symbol>(?<!\w)_*[A-Za-z][A-Za-z0-9]*(?:_+[A-Za-z0-9]+)+(?!\w)"
     r"|(?<!\w)[a-z]+(?:[A-Z][a-z0-9]+)+(?!\w)|(?<!\w)[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+(?!\w))"
     r"|(?P<hash>(?<!\w)(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}(?!\w))"
-    r"|(?P<number>(?<![\w.,])(?:\d{1,3}(?:,\d{3}){1,9}|\d{4,40})(?!\w))"
+    r"|(?P<number>(?<![\w.,])(?:\d{1,3}(?:,\d{3}){1,9}|\d{4,40})(?!\w|\.\d))"
+    r"|(?P<decimal>(?<![\w.,:/#-])\d{1,12}\.\d{1,12}(?![\w-]|[.,:/]\d))"
 )
+_PLACE = re.compile(
+    r"(?:^[^\w]*|\b(?:step|section|phase|task|part|item|chapter|point|version|python|node|§)\s*)$", re.I
+)
+"""What stands before the number of a part, or of a program's version: it counts nothing."""
+_DECIMAL = re.compile(r"(?<![\w.])\d{1,12}\.\d{1,12}(?!\d)")
 _FAMOUS = """
 javascript typescript github gitlab bitbucket pytorch numpy tensorflow devops youtube linkedin wordpress powershell
 websocket websockets jetbrains camelcase pascalcase snake_case dataframe node.js next.js vue.js nuxt.js react.js
@@ -37,6 +43,9 @@ src lib app apps test tests docs packages pkg cmd internal bin etc usr var tmp h
 """
 _ROOTS = frozenset(_FOLDERS.split())
 """Folders by which a path of bare words is told from words joined by a slash."""
+ROUNDING = 1e-9
+LOOK_BACK = 40
+"""Characters before a decimal in which it is sought what it counts."""
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
@@ -44,7 +53,10 @@ def identifiers(text: str) -> Iterator[tuple[str, str]]:
     """The kind of each name in a text, and the name."""
     for match in _IDENTIFIER.finditer(text):
         kind, name = str(match.lastgroup), match.group().rstrip(".,:;/-")
-        if len(name) > 3 and name.casefold() not in _KNOWN and not _ordinary(kind, name):
+        if kind == "decimal":
+            if not _PLACE.search(text[max(match.start() - LOOK_BACK, 0) : match.start()].rpartition("\n")[2]):
+                yield kind, name
+        elif len(name) > 3 and name.casefold() not in _KNOWN and not _ordinary(kind, name):
             yield kind, name
 
 
@@ -65,6 +77,10 @@ class Source:
     def _text(self) -> str:
         return self._given.casefold()
 
+    @cached_property
+    def _decimals(self) -> frozenset[str]:
+        return frozenset(_DECIMAL.findall(self._text))
+
     def lacks(self, line: str) -> bool:
         """The line is an invention: a place or number in it is nowhere here, or most of its names are not.
 
@@ -75,13 +91,16 @@ class Source:
         return any(kind != "symbol" for kind in absent) or 2 * len(absent) > len(names)
 
     def has(self, kind: str, name: str) -> bool:
-        """The name stands there. A path may stand there in pieces, a hash by its beginning, a number with commas."""
+        """The name stands there. A path may stand there in pieces, a hash by its beginning, a number with commas, a
+        decimal with more places."""
         if kind == "path":
             return self._stands(name) or all(map(self._stands, filter(lambda step: step.strip("~."), name.split("/"))))
         if kind == "number":
             digits = name.replace(",", "")
             grouped = re.sub(r"(?<=\d)(?=(?:\d{3})+$)", ",", digits)
             return any(map(self._stands, (digits, grouped, grouped.replace(",", "_"), grouped.replace(",", " "))))
+        if kind == "decimal":
+            return name in self._decimals or any(_rounds_to(other, name) for other in self._decimals)
         return self._stands(name, prefix=kind == "hash")
 
     def _stands(self, name: str, prefix: bool = False) -> bool:
@@ -93,6 +112,12 @@ class Source:
                 return True
             at = self._text.find(name, at + 1)
         return False
+
+
+def _rounds_to(number: str, name: str) -> bool:
+    """A summary may tell a number with fewer places than its source has."""
+    places = len(name.partition(".")[2])
+    return abs(float(number) - float(name)) <= 0.5 * 10.0**-places * (1 + ROUNDING)
 
 
 def _joins(outer: str, inner: str) -> bool:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from foldline.core.markup import fenced
 from foldline.core.text import head
 from foldline.core.usertext import own_words
-from foldline.model import Message
+from foldline.model import Message, Origin
 
 LONGEST = 2_000
 """Characters of all such sections together: more would crowd out the request they belong to."""
@@ -25,7 +25,8 @@ _TITLE = re.compile(r"\W*(?:compact(?:ion)?|summary|summari[sz]ation) instructio
 
 def compact_instructions(messages: Sequence[Message], memory_texts: Iterable[str] = ()) -> str:
     """All such sections, the memory files' first. Where they are too long the latest count, and the rest is said."""
-    texts = (*memory_texts, *filter(None, map(own_words, messages)))
+    said = [message for message in messages if message.origin is Origin.USER]
+    texts = (*memory_texts, *filter(None, map(own_words, said)))
     newest = list(dict.fromkeys(reversed([section for text in texts for section in _sections(text)])))
     kept, room = list[str](), LONGEST
     for section in newest:

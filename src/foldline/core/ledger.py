@@ -73,7 +73,11 @@ class Ledger:
         files = dict(self.files)
         for path, done in later.files:
             files[path] = files.get(path, frozenset()) - {"deleted"} | done
-        return Ledger(tuple(files.items()), self.moves + later.moves, _newest(self.commands + later.commands))
+        return Ledger(
+            tuple(files.items()),
+            self.moves + later.moves,
+            _newest((*reversed(later.commands), *reversed(self.commands))),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -95,12 +99,13 @@ def ledger_of(done: Iterable[Deed]) -> Ledger:
     """What was done, as the results show."""
     files: dict[str, frozenset[str]] = {}
     moves: list[tuple[str, str]] = []
-    commands: list[Command] = []
-    for deed in done:
-        if deed.command:
-            commands.append(Command(head(deed.command.strip(), LONGEST_COMMAND), deed.verdict))
+    known = tuple(done)
+    for deed in known:
         for touch in deed.touched:
             _enter(files, moves, touch)
+    commands = (
+        Command(head(deed.command.strip(), LONGEST_COMMAND), deed.verdict) for deed in reversed(known) if deed.command
+    )
     return Ledger(tuple(files.items()), tuple(moves), _newest(commands))
 
 
@@ -118,10 +123,11 @@ def _do(files: dict[str, frozenset[str]], path: str, action: str) -> None:
     files[path] = files.get(path, frozenset()) - {"deleted"} | {action}
 
 
-def _newest(commands: Iterable[Command]) -> tuple[Command, ...]:
-    """The newest commands, each only where it ran last."""
+def _newest(backwards: Iterable[Command]) -> tuple[Command, ...]:
+    """The newest commands, each only where it ran last, out of all of them from the last to the first."""
     last: dict[str, Command] = {}
-    for command in commands:
-        last.pop(command.text, None)
-        last[command.text] = command
-    return tuple(last.values())[-MOST_COMMANDS:]
+    for command in backwards:
+        if len(last) == MOST_COMMANDS:
+            break
+        last.setdefault(command.text, command)
+    return tuple(last.values())[::-1]

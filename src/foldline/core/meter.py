@@ -148,7 +148,8 @@ class Meter:
 
     def message(self, message: Message) -> int:
         """Tokens of a message by our own count, framing included."""
-        return self._sizer.message(message).raw
+        size = self._sizer.message(message)
+        return size.text + size.media
 
     def head(self, head: Head) -> int:
         """Tokens of the system prompt and the tools by our own count, framing included."""

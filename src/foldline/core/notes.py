@@ -31,6 +31,8 @@ LONGEST_ERROR = 200
 """Characters of an error: what went wrong stands at its beginning."""
 PRESSING = 1_000_000_000
 """Added to what must not be left out while anything else of its kind is in: more than any message's number."""
+TOGETHER = 30
+"""Pieces have a thirtieth fewer tokens together than each by itself."""
 LEAST_ROOT = 12
 """Characters of a common folder that are worth a line of their own."""
 SNAPSHOT_LENGTH = 400
@@ -47,6 +49,7 @@ _TITLES = {
     "waiting": "Waiting for the user",
 }
 _WORD = re.compile(r"[^\W\d_]+")
+_OPENING = re.compile(r"^(?=#{1,6} |</?[a-z]+-files>)", re.M)
 _WORKING = re.compile(r".*?(?:<analysis>|^Analysis:).*?(?:</analysis>|^Summary:)", re.S | re.M)
 """Where a summary that was left in the conversation reasons before it tells."""
 _CLOSING = re.compile(
@@ -87,6 +90,11 @@ class Piece(NamedTuple):
     shorter: tuple[str, ...] = ()
     """What may stand in its place where it does not fit."""
 
+    def cut(self) -> Iterator[Piece]:
+        """The same, shorter; nothing where it cannot be."""
+        if self.shorter:
+            yield self._replace(text=self.shorter[0], shorter=self.shorter[1:])
+
 
 @dataclass(frozen=True, slots=True)
 class Notes:
@@ -105,15 +113,20 @@ def notes(facts: Facts, ledger: Ledger, room: int, size: Callable[[str], int], t
     """
     found = [*_said(facts, told, max(whole, LONG_MESSAGE)), *_states(facts), *_files(ledger, told)]
     pieces = sorted(found, key=lambda piece: (piece.rank, -piece.worth))
-    kept = _choose(pieces, room, size)
+    return _within(pieces, _choose(pieces, room + room // TOGETHER, size), room, size)
+
+
+def _within(pieces: Sequence[Piece], kept: Sequence[Piece], room: int, size: Callable[[str], int]) -> Notes:
+    """The pieces that were kept, as text, the last ones shorter or left out if need be."""
     while True:
         left = _counted(pieces, kept)
         text = "\n\n".join(_sections(kept, left))
-        if size(text) <= room or not kept:
-            break
-        kept = kept[:-1]
-    text = text if size(text) <= room else ""
-    return Notes(text, size(text), tuple(left.items()))
+        tokens = size(text)
+        if tokens <= room:
+            return Notes(text, tokens, tuple(left.items()))
+        if not kept:
+            return Notes("", 0, tuple(left.items()))
+        kept = [*kept[:-1], *kept[-1].cut()]
 
 
 def needed(facts: Facts, ledger: Ledger, size: Callable[[str], int], whole: int) -> int:
@@ -125,18 +138,18 @@ def needed(facts: Facts, ledger: Ledger, size: Callable[[str], int], whole: int)
 
 
 def _choose(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> list[Piece]:
-    """Those that fit, by rank; the first of a section brings its heading and the line on what is missing."""
+    """Those that fit, by rank; the first of a section brings its heading."""
     kept: list[Piece] = []
     opened: set[str] = set()
     for piece in pieces:
-        heading = 0 if piece.section in opened else size(_framed(piece.section, [_missing(99)])) + 2
-        for text in (piece.text, *piece.shorter):
-            tokens = size(text) + 1 + heading
-            if tokens <= room:
-                kept.append(piece._replace(text=text))
-                opened.add(piece.section)
-                room -= tokens
-                break
+        heading = 0 if piece.section in opened else size(_framed(piece.section, [])) + 1
+        form: Piece | None = piece
+        while form and size(form.text) + 1 + heading > room:
+            form = next(form.cut(), None)
+        if form:
+            kept.append(form)
+            opened.add(form.section)
+            room -= size(form.text) + 1 + heading
     return kept
 
 
@@ -170,7 +183,7 @@ def _said(facts: Facts, told: str, whole: int) -> Iterator[Piece]:
         elif f"“{fact.text}”" not in told or fact.about:
             pressing = PRESSING if fact.at in ruling or fact is messages[0] else 0
             media = f" (pictures or files: {fact.about}, not shown here)" if fact.about else ""
-            text, *forms = (f"[{fact.at + 1}] {words}{media}" for words in _forms(fact.text, whole))
+            text, *forms = (f"[{fact.at + 1}] {_below(words)}{media}" for words in _forms(fact.text, whole))
             yield Piece("said", text, _RANKS["said"], pressing + worth, fact.at, tuple(forms))
 
 
@@ -231,7 +244,12 @@ def _worths(messages: Sequence[Fact]) -> Iterator[float]:
 
 
 def _quoted(fact: Fact) -> str:
-    return f"“{head(fact.text, LONG_MESSAGE)}” [{fact.at + 1}]"
+    return f"“{_below(head(fact.text, LONG_MESSAGE))}” [{fact.at + 1}]"
+
+
+def _below(words: str) -> str:
+    """The user's words, with headings and tags in them moved in: what was pasted opens no section of ours."""
+    return _OPENING.sub("    ", words)
 
 
 def _line(text: str) -> str:
@@ -269,11 +287,17 @@ def _states(facts: Facts) -> Iterator[Piece]:
         yield Piece("waiting", text, _RANKS["waiting"], PRESSING, fact.at)
     fresh = [fact for fact in facts.of("error") if not fact.about][-FRESH_ERRORS:]
     for fact in facts.of("error"):
-        cure = f" — {_line(fact.about)}" if fact.about else " — not seen to be cured"
         rank = _RANKS["open errors" if fact in fresh else "errors"]
-        yield Piece(
-            "errors", f"- `{head(_line(fact.text), LONGEST_ERROR)}`{cure} [{fact.at + 1}]", rank, fact.at, fact.at
-        )
+        yield Piece("errors", f"- {_trouble(fact)} [{fact.at + 1}]", rank, fact.at, fact.at)
+
+
+def _trouble(fact: Fact) -> str:
+    """What was tried, what it gave, and whether that is over. The cure names what was tried."""
+    text = f"`{head(_line(fact.text), LONGEST_ERROR)}`"
+    if fact.about:
+        return f"{text} — {_line(fact.about)}"
+    tried = f" (of {_line(fact.key)})" if fact.key else ""
+    return f"{text} — not seen to be cured{tried}"
 
 
 def _files(ledger: Ledger, told: str) -> Iterator[Piece]:

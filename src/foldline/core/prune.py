@@ -106,6 +106,8 @@ def _candidates(messages: tuple[Message, ...], settings: PruneSettings) -> Itera
     """Every result before the protected tail that could be a stub."""
     seen: Counter[tuple[str, str]] = Counter()
     for index, message in enumerate(messages[: max(0, len(messages) - settings.protect)]):
+        if message.raw is not None and len(message.raw) <= settings.limit:
+            continue  # as nearly always: in so few bytes there is no result of so many characters
         for nth, result in enumerate(message.results):
             if _length(result) > settings.limit:
                 ref = result.ref

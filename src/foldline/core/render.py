@@ -1,6 +1,6 @@
 """The history as a record that a summariser reads: labelled, shortened by named limits, and fenced.
 
-    messages ── entries ──> labelled texts ── chunks ──> pieces that fit ── fence ──> a record nothing inside can close
+    messages ── glimpse ──> labelled texts ── chunks ──> pieces that fit ── fence ──> a record nothing inside can close
 
 Labels stand at the start of a line and nothing else does, so no text can pass for another speaker's. The fence's
 boundary is derived from a secret and the text: the same each time, and not to be guessed by whoever wrote the text.
@@ -14,7 +14,7 @@ import hmac
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from foldline.core.cycles import Pairing
 from foldline.core.text import head
@@ -30,6 +30,8 @@ _ODD_END = re.compile(r"[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _PLAIN_NAME = re.compile(rf"[\w.-]{{1,{LONGEST_NAME}}}", re.A)
 LABEL = 16
 """Tokens that a label and the border after it have at most, besides an id longer than usual."""
+LONGEST_NUMBER = 8
+"""Characters of a message's number and the space after it, and so more than its tokens."""
 WHOLE = 0.5
 """Share of its bytes that a message shows, from which on its known size is taken for that of what is shown."""
 _SPEAKERS = {
@@ -73,9 +75,30 @@ class Entry(NamedTuple):
     text: str
 
     def __str__(self) -> str:
-        _, label, text = self
-        shown = _LINE_END.sub(_indented, text) if _has_odd_end(text) else text.replace("\n", "\n  ")
-        return f"[{label}] {shown}"
+        return f"[{self.at + 1} {self.label}] {_indent(self.text)}"
+
+
+Glimpse: TypeAlias = tuple[str, int, int, int]
+"""What the record shows of a message, but for its number; the characters of its parts; the tokens that their labels
+and indents have at most; and the message's bytes. A plain tuple of plain values: thousands are kept."""
+
+
+def glimpse(message: Message, limits: Limits) -> Glimpse:
+    """A message as the record will show it, for one who keeps it until then."""
+    parts: list[str] = []
+    length = around = 0
+    for part in message.parts:
+        label, text = _part(part, message, limits)
+        if text and not text.isspace():
+            parts.append(f"[{label}] {_indent(text)}")
+            length += len(text)
+            around += text.count("\n") + LABEL + LONGEST_NUMBER + len(label)  # an indent for each line, and the label
+    return "\n".join(parts), length, around, len(message.raw or b"")
+
+
+def _indent(text: str) -> str:
+    """The text with every line but its first indented."""
+    return _LINE_END.sub(_indented, text) if _has_odd_end(text) else text.replace("\n", "\n  ")
 
 
 def _has_odd_end(text: str) -> bool:
@@ -91,17 +114,19 @@ def _indented(end: re.Match[str]) -> str:
 
 def entry(message: Message, number: int, limits: Limits) -> str:
     """One message as the record shows it."""
-    return "\n".join(map(str, entries(message, number, limits)))
+    return _numbered(glimpse(message, limits), number)
+
+
+def _numbered(seen: Glimpse, number: int) -> str:
+    """Only a label stands at the start of a line, so each bracket there is a label's."""
+    text, border = seen[0], f"[{number} "
+    return border + text[1:].replace("\n[", f"\n{border}") if text else ""
 
 
 def entries(message: Message, number: int, limits: Limits) -> list[Entry]:
     """The parts of message `number` (from 1) that say something."""
-    found: list[Entry] = []
-    for part in message.parts:
-        label, text = _part(part, message, limits)
-        if text and not text.isspace():
-            found.append(Entry(number - 1, f"{number} {label}", text))
-    return found
+    shown = (_part(part, message, limits) for part in message.parts)
+    return [Entry(number - 1, label, text) for label, text in shown if text and not text.isspace()]
 
 
 def _part(part: Part, message: Message, limits: Limits) -> tuple[str, str]:
@@ -159,59 +184,71 @@ def chunks(
     size: Callable[[str], int],
     first: int = 0,
     known: Sequence[int] = (),
+    seen: Sequence[Glimpse] = (),
 ) -> list[Chunk]:
     """The record in pieces of at most `room` tokens, cut between tool cycles where they fit. Covers everything.
 
     `known` are the messages' own tokens, if they were counted: what is shown nearly whole is not counted again.
+    `seen` is what `glimpse` gave of each, under these limits.
     """
-    groups: list[list[Chunk]] = [[]]
-    used, gap = 0, size(GAP) + 1  # one for what rounding loses
+    glimpses = seen or [glimpse(message, limits) for message in messages]
+    shown = [_numbered(found, number) for number, found in enumerate(glimpses, first + 1)]
+    pile = _Pile(room, size(GAP) + 1)  # one for what rounding loses
     for unit in units(len(messages), pairing):
-        found: list[Entry] = []
-        for index in unit:
-            found += entries(messages[index], first + index + 1, limits)
-        for piece, tokens in _fitting(found, unit, room, size, first, _bound(messages, unit, found, known)):
-            if groups[-1] and used + gap + tokens > room:
-                groups.append([])
-                used = 0
-            used += tokens + (gap if groups[-1] else 0)
-            groups[-1].append(piece)
-    return [_joined(group) for group in groups if group]
+        text = "\n".join(filter(None, shown[unit.start : unit.stop]))
+        tokens = _bound(glimpses, known, unit) if known else 0
+        tokens = tokens if 0 < tokens <= room else size(text)
+        if tokens <= room:
+            pile.add(unit.start, unit.stop, text, tokens)
+            continue
+        for piece in _parted(messages, unit, limits, room, size, first):
+            pile.add(*piece, size(piece.text))
+    return pile.chunks()
 
 
-def _joined(group: Sequence[Chunk]) -> Chunk:
-    return Chunk(group[0].start, group[-1].stop, GAP.join(piece.text for piece in group if piece.text))
+class _Pile:
+    """Pieces of the record, put together as long as there is room."""
+
+    def __init__(self, room: int, gap: int) -> None:
+        self._room, self._gap, self._used = room, gap, 0
+        self._groups: list[tuple[int, list[str]]] = []
+        self._stops: list[int] = []
+
+    def add(self, start: int, stop: int, text: str, tokens: int) -> None:
+        if self._groups and self._used + self._gap + tokens <= self._room:
+            self._used += self._gap + tokens
+            self._stops[-1] = stop
+        else:
+            self._used = tokens
+            self._groups.append((start, []))
+            self._stops.append(stop)
+        if text:
+            self._groups[-1][1].append(text)
+
+    def chunks(self) -> list[Chunk]:
+        groups = zip(self._groups, self._stops, strict=True)
+        return [Chunk(start, stop, GAP.join(texts)) for (start, texts), stop in groups]
 
 
-def _bound(messages: Sequence[Message], unit: range, found: Sequence[Entry], known: Sequence[int]) -> int:
+def _bound(glimpses: Sequence[Glimpse], known: Sequence[int], unit: range) -> int:
     """Tokens that a unit has at most, by what is known of its messages; 0 where that would say far too much."""
-    if not known:
-        return 0
-    shown = around = 0
-    for _, label, text in found:
-        shown += len(text)
-        around += text.count("\n") + LABEL + len(label)  # an indent for each line, and the label
-    whole = inside = 0
+    bound = sum(known[unit.start : unit.stop])
+    shown = whole = 0
+    for _, length, around, given in glimpses[unit.start : unit.stop]:
+        bound += around
+        shown += length
+        whole += given
+    return bound if shown >= WHOLE * whole else 0
+
+
+def _parted(
+    messages: Sequence[Message], unit: range, limits: Limits, room: int, size: Callable[[str], int], first: int
+) -> Iterator[Chunk]:
+    """A unit that is too large for one piece, by its entries; where one is too large by itself, slices of it."""
     for index in unit:
-        whole += len(messages[index].raw or b"")
-        inside += known[index]
-    return inside + around if shown >= WHOLE * whole else 0
-
-
-def _fitting(
-    found: Sequence[Entry], unit: range, room: int, size: Callable[[str], int], first: int, bound: int
-) -> Iterator[tuple[Chunk, int]]:
-    """A unit as one piece, with its tokens; where it is too large, its entries; where one is too large by itself,
-    slices of it."""
-    whole = "\n".join(map(str, found))
-    tokens = bound if 0 < bound <= room else size(whole)
-    if tokens <= room:
-        yield Chunk(unit.start, unit.stop, whole), tokens
-        return
-    for item in found:
-        at = item.at - first
-        for text in _slices(item, room, size):
-            yield Chunk(at, at + 1, text), size(text)
+        for item in entries(messages[index], first + index + 1, limits):
+            for text in _slices(item, room, size):
+                yield Chunk(index, index + 1, text)
 
 
 def _slices(item: Entry, room: int, size: Callable[[str], int]) -> Iterator[str]:
@@ -227,15 +264,17 @@ def _slices(item: Entry, room: int, size: Callable[[str], int]) -> Iterator[str]
 
 def units(count: int, pairing: Pairing) -> Iterator[range]:
     """The list as ranges that belong together: whole cycles, joined where they overlap."""
-    stops = {cycle.start: cycle.stop for cycle in pairing.cycles}
-    index = 0
-    while index < count:
-        at, stop = index, index + 1
-        while at < stop:
-            stop = max(stop, stops.get(at, 0))
-            at += 1
-        yield range(index, min(stop, count))
-        index = stop
+    start = stop = 0
+    for begin, _, end, _, _ in pairing.cycles:
+        if begin >= stop:
+            if start < stop:
+                yield range(start, stop)
+            yield from (range(index, index + 1) for index in range(stop, min(begin, count)))
+            start = begin
+        stop = min(max(stop, end), count)
+    if start < stop:
+        yield range(start, stop)
+    yield from (range(index, index + 1) for index in range(stop, count))
 
 
 def fence(text: str, secret: bytes) -> str:

@@ -16,7 +16,7 @@ from itertools import count, pairwise
 
 from foldline.core.cycles import Pairing, Place, ToolCycle, begins_with_thinking, open_loop, pair
 from foldline.core.mend import Repair, mend_pairs
-from foldline.model import EMPTY, Grammar, Message, Origin, Part, Text, Thinking, ToolCall, ToolResult
+from foldline.model import EMPTY, Grammar, Message, Opaque, Origin, Part, Text, Thinking, ToolCall, ToolResult
 
 __all__ = ["Repair", "Repaired", "begun_with_thinking", "repair"]
 
@@ -55,9 +55,11 @@ def repair(
     said = _without_empty(mend_pairs(named, grammar, found, repairs), grammar, repairs)
     found = found if said is named else pair(said, grammar)
     known = _without_dangling(said, found, repairs)
+    placed = _system_inside(_opening(known, grammar, repairs), grammar, repairs)
+    known = _user_between(placed, grammar, repairs)
     if thinking:
         known = begun_with_thinking(known, found if known is said else pair(known, grammar), repairs)
-    return Repaired(_user_between(_opening(known, grammar, repairs), grammar, repairs), tuple(repairs))
+    return Repaired(known, tuple(repairs))
 
 
 def _ids(
@@ -225,6 +227,36 @@ def _user_between(messages: tuple[Message, ...], grammar: Grammar, repairs: list
     repairs.extend(Repair("no-user-between", index) for index in sorted(meeting))
     pieces = ((_program(GO_ON), message) if index in meeting else (message,) for index, message in enumerate(messages))
     return tuple(message for piece in pieces for message in piece) if meeting else messages
+
+
+def _system_inside(messages: tuple[Message, ...], grammar: Grammar, repairs: list[Repair]) -> tuple[Message, ...]:
+    """Where the user must speak first, a system message stands between the user and the model, or last of all."""
+    if not grammar.user_first or not any(message.role == "system" for message in messages):
+        return messages
+    found: list[Message] = []
+    waiting: list[Message] = []
+    for message in messages:
+        if message.role == "system":
+            waiting.append(message)
+            continue
+        if message.role == "assistant" and found and _takes_system(found[-1]):
+            found += waiting
+            waiting = []
+        found.append(message)
+    if waiting and found and not _takes_system(found[-1]):
+        found.append(_program(GO_ON))
+    placed = (*found, *waiting)
+    if placed == messages:
+        return messages
+    moved = (index for index, message in enumerate(messages) if message.role == "system" != placed[index].role)
+    repairs.extend(Repair("system-place", index) for index in moved)
+    return placed
+
+
+def _takes_system(before: Message) -> bool:
+    """The user, or a tool of the provider's own, has spoken."""
+    last = before.parts[-1] if before.parts else None
+    return before.role != "assistant" or (isinstance(last, Opaque) and last.kind.endswith("_tool_result"))
 
 
 def begun_with_thinking(messages: tuple[Message, ...], pairing: Pairing, repairs: list[Repair]) -> tuple[Message, ...]:

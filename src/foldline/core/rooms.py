@@ -3,7 +3,7 @@
     |<------------------------- target -------------------------->|
     | head, pins | checkpoint: frame, summary, notes |    tail    |
 
-A model tells much in little, so the tail gets the larger share. Extraction quotes: there the tail gets a quarter, and
+A model tells much in little, so the tail gets the larger share. Extraction quotes: there the tail gets a seventh, and
 more only when everything that the agent itself wrote before it has found room.
 Values and arithmetic only. What is then cut, and what is said in the room, is decided elsewhere.
 """
@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from foldline.core.facts import Facts
-from foldline.core.fold import newest_user
+from foldline.core.fold import newest_user, standing
 from foldline.core.ground import Ground
 from foldline.core.ledger import Ledger
 from foldline.core.meter import Meter
@@ -29,7 +29,7 @@ CHECKPOINT_LEAST, CHECKPOINT_MOST = 500, 16_000
 """Tokens of a checkpoint: below, the rules and the task do not fit; above, nobody reads it."""
 WORDS_SHARE = 0.50
 """Share of the target that the user's own words may take beyond that: nothing else can bring them back."""
-TAIL_LEAST = 0.25
+TAIL_LEAST = 0.15
 """Share of the target that the tail may take at the least, where there is no model. Behind the last few messages, what
 tools answered is seldom needed again; what the agent wrote is, three times as often."""
 CLAMPED_USER = 0.4
@@ -38,9 +38,9 @@ CLAMP_MARK = 60
 """Tokens that say what is missing from it."""
 USER_MARGIN = 0.85
 """Its ends may have more tokens for their characters than the whole."""
-TAIL_CLAMPED = 0.25
+TAIL_CLAMPED = 0.15
 """The same of a tail whose results have to be shortened: they are what the agent is working with."""
-TAIL_HEAVY = 0.4
+TAIL_HEAVY = 0.25
 """Share of the room above which a tail is better shortened than kept whole."""
 LOG_MOST = 24_000
 """Tokens of a checkpoint with a work log: it is read like messages, and stands for many."""
@@ -116,7 +116,8 @@ class Rooms:
     def head(self) -> int:
         """Tokens that are there whatever is folded: tools, system prompt, system messages."""
         fixed = self.meter.head(self.ground.conversation.head)
-        fixed += sum(self.meter.message(message) for message in self.ground.messages if message.role == "system")
+        messages = self.ground.messages
+        fixed += sum(self.meter.message(messages[index]) for index in standing(messages, len(messages)))
         return round(fixed * self.meter.ratio)
 
     @cached_property

@@ -46,6 +46,8 @@ _INVITES = re.compile(
 )
 _CLOSERS = "*_\"')]” "
 """What may stand behind a question mark."""
+_WORDY = bytes(code for code in range(128) if chr(code).isalpha() or chr(code).isspace())
+"""The letters and blanks of ASCII."""
 LONG_LINE = 600
 """Characters above which a sentence has to be rather plainly words."""
 SHORT_LINE = 60
@@ -84,8 +86,14 @@ def looks_pasted(line: str) -> bool:
     """Code, a log line, a stack frame: more signs than words have."""
     if len(line) <= SHORT_LINE:
         return False
-    letters = sum(character.isalpha() or character.isspace() for character in line)
-    return letters < (0.85 if len(line) > LONG_LINE else 0.75) * len(line)
+    return _letters(line) < (0.85 if len(line) > LONG_LINE else 0.75) * len(line)
+
+
+def _letters(line: str) -> int:
+    """How many letters and blanks it has."""
+    if line.isascii():
+        return len(line) - len(line.encode().translate(None, _WORDY))
+    return sum(map(str.isalpha, line)) + sum(map(str.isspace, line))
 
 
 def bears_rule(sentence: str) -> bool:

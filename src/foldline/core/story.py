@@ -17,14 +17,21 @@ from typing import NamedTuple
 from foldline.core.cycles import Pairer, Pairing, pair
 from foldline.core.deeds import Deed, cycle_deeds, deeds
 from foldline.core.echoes import Heard, Passages
+from foldline.core.render import Glimpse, Limits, glimpse
 from foldline.model import Grammar, Message
+
+RECORD = Limits()
+"""How much of a message the record shows that is kept here."""
 
 
 class Voices(NamedTuple):
-    """What was said in some messages, by people and the model, and what tools printed."""
+    """What was said in some messages, by people and the model, and what tools printed; all of it as texts; and each
+    message as a record shows it."""
 
     said: Heard
     shown: Heard
+    texts: Sequence[str] = ()
+    glimpses: Sequence[Glimpse] = ()
 
 
 def said_in(message: Message) -> str:
@@ -40,7 +47,8 @@ def shown_in(message: Message) -> str:
 
 def voices_in(messages: Sequence[Message]) -> Voices:
     """Whose words stand in some messages, for those who have no story of them."""
-    return Voices(Heard.in_text(*map(said_in, messages)), Heard.in_text(*map(shown_in, messages)))
+    said, shown = [said_in(message) for message in messages], [shown_in(message) for message in messages]
+    return Voices(Heard.in_text(*said), Heard.in_text(*shown), (*said, *shown))
 
 
 class Story:
@@ -60,6 +68,10 @@ class Story:
         self._said, self._shown = Passages(), Passages()
         self._before: list[tuple[int, int]] = [(0, 0)]
         """How many passages stand before each message that was listened to, said and shown."""
+        self._texts: tuple[list[str], list[str]] = [], []
+        """What is said and what is shown in each of them …"""
+        self._glimpses: list[Glimpse] = []
+        """… and what a record shows of it."""
 
     def follow(self, messages: tuple[Message, ...], *, listen: bool = False) -> None:
         """Takes in what is new. With `listen`, also whose words stand where: what a model's summary is held against."""
@@ -84,8 +96,12 @@ class Story:
 
     def _listen(self) -> None:
         for message in self._messages[len(self._before) - 1 :]:
-            self._said.add(said_in(message))
-            self._shown.add(shown_in(message))
+            said, shown = said_in(message), shown_in(message)
+            self._said.add(said)
+            self._shown.add(shown)
+            self._texts[0].append(said)
+            self._texts[1].append(shown)
+            self._glimpses.append(glimpse(message, RECORD))
             self._before.append((self._said.count, self._shown.count))
 
     def deeds(self, start: int, stop: int) -> tuple[Deed, ...]:
@@ -106,4 +122,6 @@ class Story:
         """Whose words stand in messages `start` to `stop` (exclusive)."""
         self._listen()
         (said, shown), (said_stop, shown_stop) = self._before[start], self._before[stop]
-        return Voices(Heard((self._said, said, said_stop)), Heard((self._shown, shown, shown_stop)))
+        texts = [text for kind in self._texts for text in kind[start:stop] if text]
+        glimpses = self._glimpses[start:stop]
+        return Voices(Heard((self._said, said, said_stop)), Heard((self._shown, shown, shown_stop)), texts, glimpses)

@@ -26,7 +26,7 @@ from foldline.core.options import Options, Voice
 from foldline.core.prompts import merge_request, prompt, repair_request, summary_request, version_of
 from foldline.core.receipt import Attempt
 from foldline.core.render import BRIEF, Chunk, Limits, chunks, fence
-from foldline.core.story import Voices, voices_in
+from foldline.core.story import RECORD, Voices, voices_in
 from foldline.core.styles import STYLES, Style
 from foldline.core.summary import Summary, accept, render
 from foldline.core.worklog import carried
@@ -130,7 +130,8 @@ class _Desk:
     def _read(self, room: int, careful: bool) -> Generator[Asking, list[Any], Written]:
         """All pieces at once; after a refusal one goes ahead, so that a refusal costs one question and not all."""
         span = self.span
-        found = chunks(span.messages, span.pairing, self.limits, room, self.size, span.first, span.tokens)
+        seen = span.voices.glimpses if span.voices and self.limits == RECORD else ()
+        found = chunks(span.messages, span.pairing, self.limits, room, self.size, span.first, span.tokens, seen)
         pieces = found or [Chunk(0, 0, "(nothing)")]
         earlier = self._in_pieces(room)
         asks = [self._ask(self._fenced(text)) for text in earlier]
@@ -289,13 +290,9 @@ def _expect(reply: Reply | CallerError) -> Reply:
 
 def evidence(span: Span) -> Evidence:
     """What the summary of a span may rest on."""
-    calls = [call for message in span.messages for call in message.calls]
-    names = [*(call.id for call in calls), *((span.previous.text,) if span.previous else ())]
-    spoken = [message.text for message in span.messages if message.text]
-    asked = [f"{call.name} {call.arguments}" for call in calls]
-    shown = [result.text for message in span.messages for result in message.results]
-    everything = "\n".join((*names, *spoken, *asked, *shown))
     voices, earlier = span.voices or voices_in(span.messages), tuple(_earlier(span))
+    names = [call.id for message in span.messages for call in message.calls]
+    everything = "\n".join((*names, *((span.previous.text,) if span.previous else ()), *voices.texts))
     said = voices.said.and_in(Heard.in_text(*(text for text, is_tools in earlier if not is_tools)))
     printed = voices.shown.and_in(Heard.in_text(*(text for text, is_tools in earlier if is_tools)))
     return Evidence(everything, said, printed, span.facts)

@@ -73,28 +73,26 @@ class Summary:
 
 
 def accept(reply: Reply, style: Style, version: str = "") -> Summary:
-    """A reply as a summary; Empty or Truncated when it is none."""
+    """A reply as a summary; Empty or Truncated when it is none.
+
+    Enough of the style's headings must be there; bare labels, which any answer may have, must be more.
+    """
     if reply.stop in ("length", "overflow"):
         raise Truncated("the summary ends at its length limit")
     if reply.stop == "tool":
         raise Empty("the model called a tool instead of writing a summary")
     if not reply.text.strip():
         raise Empty("the reply has no text")
-    usable = _is_summary(reply.text, style)
+    sections, loose = _sections(unwrap(reply.text, style), style)
+    usable = len({section.key for section in sections if section.key}) >= style.least + loose
     if reply.stop == "refusal" or (not usable and _REFUSAL.match(reply.text)):
         raise Empty("the model refused to write a summary")
     if not usable:
         raise Empty("the reply does not have the sections of a summary")
-    summary = _written(parse(reply.text, style, version))
+    summary = _written(_summary(sections, style, version))
     if not any(section.key for section in summary.sections):
         raise Empty("the reply says nothing under its headings, or only repeats the form it was given")
     return summary
-
-
-def _is_summary(text: str, style: Style) -> bool:
-    """Enough of the style's headings are there; bare labels, which any answer may have, must be more."""
-    sections, loose = _sections(unwrap(text, style), style)
-    return len({section.key for section in sections if section.key}) >= style.least + loose
 
 
 def _written(summary: Summary) -> Summary:
@@ -116,7 +114,10 @@ def _form(style: str) -> frozenset[str]:
 
 def parse(text: str, style: Style, version: str = "") -> Summary:
     """The sections of a text. Never raises: what is not understood stays among the other notes."""
-    sections, _ = _sections(unwrap(text, style), style)
+    return _summary(_sections(unwrap(text, style), style)[0], style, version)
+
+
+def _summary(sections: Sequence[Section], style: Style, version: str) -> Summary:
     kept = [section for section in sections if not says_nothing(section.text)]
     return Summary(style.name, _ordered(_joined(kept), style), version)
 

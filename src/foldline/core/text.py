@@ -21,6 +21,15 @@ def head(text: str, length: int) -> str:
     return text[:end]
 
 
+def beginning(text: str, length: int) -> str:
+    """The text, or its beginning up to the end of a word, with a sign that more follows."""
+    if len(text) <= length:
+        return text
+    short = head(text, length)
+    kept = short if text[len(short)].isspace() else (short.rsplit(None, 1) or [""])[0]
+    return f"{kept.rstrip()} …"
+
+
 def tail(text: str, length: int) -> str:
     """At most the last `length` characters."""
     start = max(len(text) - max(length, 0), 0)

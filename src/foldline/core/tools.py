@@ -13,6 +13,7 @@ import posixpath
 import re
 import shlex
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from foldline.core.shell import Touch, touches
@@ -66,6 +67,7 @@ _PATCH_LINE = re.compile(r"^\*\*\* (?:(Update|Add|Delete) File: (.+)|Move to: (.
 _PATCHING = re.compile(r"\s*(?:cd (?P<folder>[^\s$*;&|]+) && )?apply_patch\s[^\n]{0,40}?\n?\*\*\* Begin Patch")
 
 
+@lru_cache(maxsize=1_024)  # an agent has few tools, and calls them all day
 def bare_name(name: str) -> str:
     """The tool's own name: no server's or module's name before it, all in one, in lower case."""
     own = name.rsplit("__", 1)[-1].rsplit(".", 1)[-1]

@@ -2,13 +2,14 @@
 
     messages ── entries, answers ──> Line, Line, …    chosen lines ── shown ──> text ── carried ──> the same lines
 
-A line keeps its words and its indentation. It stands behind a label with the number of its message and, for a call, the
-tool, and the file where no line names it:
+A line keeps its words and its indentation. There is an empty line before each message. A call stands behind a label
+with the tool, and the file where no line names it; the first message after the user spoke has its number:
 
     [12] The parser drops empty rows.
-    [12 Edit] file_path: src/rows.py
+    [Edit] file_path: src/rows.py
     new_string: return [row for row in rows if row]
-    [13 tool output: Edit rows.py] `The file was changed.`
+
+    [tool output: Edit rows.py] `The file was changed.`
 
 Lines of tools are quoted, and labelled as theirs. A later summary carries the labels on. Which lines are worth their
 tokens is decided in extract.py.
@@ -19,12 +20,13 @@ from __future__ import annotations
 import json
 import posixpath
 import re
+from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from foldline.core.plans import plans
-from foldline.core.text import head
+from foldline.core.text import beginning, head
 from foldline.core.tools import call_touches
 from foldline.model import Message, Origin, Text, ToolCall, ToolResult
 
@@ -34,24 +36,29 @@ MOST_LINES = 160
 """Lines of one text or argument, from both ends: a file that was written whole is on the disk."""
 DEEPEST = 4
 """Levels of an argument that are taken apart; below, it stands as JSON."""
-ASIDE = frozenset({"description", "prompt", "activeForm", "explanation", "justification"})
+PASSING = frozenset({"description", "prompt", "activeForm", "explanation", "justification"})
 """Arguments in which the agent tells a person or a helper what it does: seldom taken up again."""
+ASIDE = 0.3
+"""Weight of their lines."""
+TORN = 0.5
+"""Weight of a line from inside an argument: mostly a file's, which says little without the others."""
 TOOL = "tool output"
 _NUMBERED = re.compile(r"\s*\d{1,6}(?:→|\t|\s?\|)")
 """A line number before a line of a file, as tools show it."""
 _COLOURS = re.compile(r"\x1b\[[0-9;?]{0,16}[A-Za-z]")
 _WORD = re.compile(r"\w{3}")
-_LABEL = re.compile(r"\[(\d[^\[\]]{0,200})\](?: (.*))?$")
+_LABEL = re.compile(r"\[([^\[\]]{1,200})\](?: (.*))?$")
 _FENCES = ("```", "~~~")
 
 
 class Line(NamedTuple):
-    """A line, the label of the entry it is in, and the index of its message (-1: an earlier summary)."""
+    """A line, the label of the entry it is in, and the index of its message (below 0: of an earlier summary)."""
 
     text: str
     label: str
     message: int
-    aside: bool = False
+    weight: float = 1.0
+    """What it tells a reader who has only this line, beside what others tell."""
 
     @property
     def is_tools(self) -> bool:
@@ -93,7 +100,8 @@ def _called(call: ToolCall, index: int, outcome: str) -> Iterator[Line]:
     if not arguments:
         yield from (Line(line, label, index) for line in _lines(call.arguments))
     for name, value in arguments.items():
-        yield from (Line(line, label, index, name in ASIDE) for line in _lines(f"{name}: {_plain(value)}"))
+        for number, line in enumerate(_lines(f"{name}: {_plain(value)}")):
+            yield Line(line, label, index, ASIDE if name in PASSING else TORN if number else 1.0)
 
 
 def subject(call: ToolCall) -> str:
@@ -128,23 +136,32 @@ def cleaned(line: str) -> str:
     """The line's own words, cut at a word's end where it is very long."""
     if "\x1b" in line:
         line = _COLOURS.sub("", line)
-    line = line.rstrip()
-    if len(line) <= LONGEST:
-        return line
-    short = head(line, LONGEST)
-    return f"{short.rsplit(None, 1)[0]} …"
+    return beginning(line.rstrip(), LONGEST)
 
 
-def shown(chosen: Iterable[Line], first: int) -> str:
-    """The lines behind their labels. `first` is the number of the first message in the whole history."""
+def shown(chosen: Iterable[Line], first: int, asked: Sequence[int] = ()) -> str:
+    """The lines behind their labels. `first` is the number of the first message in the whole history, `asked` are the
+    indices of the user's messages, in order."""
     found: list[str] = []
-    for (message, label), group in groupby(chosen, key=lambda line: (line.message, line.label)):
-        lines = list(group)
-        if message >= 0:
-            label = f"{first + message + 1} {_label(label, lines)}".rstrip()
-        texts = [_quoted(line) for line in lines]
-        found += [f"[{label}] {texts[0]}", *map(_plainly, texts[1:])] if label else map(_plainly, texts)
-    return "\n".join(found)
+    turn = -1
+    for message, entry in groupby(chosen, key=lambda line: line.message):
+        now = bisect(asked, message)
+        number = str(first + message + 1) if now != turn and message >= 0 else ""
+        turn = now if message >= 0 else turn
+        found += ["", *_entry(entry, number)]
+    return "\n".join(found[1:])
+
+
+def _entry(lines: Iterable[Line], number: str) -> Iterator[str]:
+    """The lines of one message; what it says behind a call stands by itself."""
+    for place, (label, group) in enumerate(groupby(lines, key=lambda line: line.label)):
+        same = list(group)
+        head, *rest = map(_quoted, same)
+        marks = " ".join(filter(None, ("" if place else number, label if same[0].message < 0 else _label(label, same))))
+        if place and not marks:
+            yield ""
+        yield f"[{marks}] {head}" if marks else _plainly(head)
+        yield from map(_plainly, rest)
 
 
 def _label(label: str, lines: Sequence[Line]) -> str:
@@ -167,12 +184,16 @@ def _quoted(line: Line) -> str:
 
 
 def carried(text: str) -> Iterator[Line]:
-    """The lines of an earlier summary, with the labels they had there."""
-    label = ""
-    for raw in text.splitlines():
+    """The lines of an earlier summary, with the labels they had there; its messages are counted back from its end."""
+    label, lines = "", text.splitlines()
+    message = -1 - sum(not raw.strip() for raw in lines)
+    for raw in lines:
+        if not raw.strip():
+            label, message = "", message + 1
+            continue
         found = _LABEL.match(raw)
         label, words = (found.group(1), found.group(2) or "") if found else (label, raw)
-        line = Line(words.rstrip(), label, -1)
+        line = Line(words.rstrip(), label, message)
         if line.is_tools:
             quoted = line.text.strip()
             mark = "`` " if quoted.startswith("`` ") else "`"

@@ -61,8 +61,11 @@ _SPEAKERS: Mapping[str, tuple[Role, Origin]] = {
     "context_compaction": ("assistant", Origin.SUMMARY),
     "compaction_trigger": ("user", Origin.PROGRAM),
     "mcp_approval_response": ("user", Origin.USER),
+    "additional_tools": ("system", Origin.SYSTEM),
+    "configuration_update": ("system", Origin.SYSTEM),
 }
 """Who speaks in an item that stays whole, where it is not the model. A message stays whole when its role is unknown."""
+_COMPACTED = frozenset({"compaction", "compaction_summary", "context_compaction"})
 _BLOCK_WORDS = frozenset({"input_text", "output_text", "input_image", "input_file"})
 _EASY = "easy-"
 """Begins the form of a message item that does not say that it is one."""
@@ -119,6 +122,8 @@ def read_item(value: Mapping[str, Any]) -> Message:
         return _read_message(value, id_)
     part = _read_part(kind, value) if isinstance(kind, str) else opaque(value)
     role, origin = _speaker(kind, part) if isinstance(kind, str) else _SPEAKERS["message"]
+    if isinstance(kind, str) and _sealed(kind, value):
+        role, origin = "system", Origin.SUMMARY if origin is Origin.SUMMARY else Origin.PROGRAM
     return Message(role, origin, (part,), id=id_, form=OPAQUE if isinstance(part, Opaque) else "")
 
 
@@ -178,6 +183,17 @@ def _speaker(kind: str, part: Part) -> tuple[Role, Origin]:
     if isinstance(part, ToolResult) or kind.endswith("_output"):
         return "tool", Origin.TOOL
     return _SPEAKERS.get(kind, ("assistant", Origin.ASSISTANT))
+
+
+def _sealed(kind: str, value: Mapping[str, Any]) -> bool:
+    """Only the provider can read what it says: a history that it compacted, the task another agent was given.
+
+    No words can stand for such an item, so it stays as the system's messages do.
+    """
+    content = value.get("content")
+    blocks = content if kind == "agent_message" and isinstance(content, list) else ()
+    inside = any(isinstance(block, dict) and "encrypted_content" in block for block in blocks)
+    return inside or (kind in _COMPACTED and is_str(value, "encrypted_content"))
 
 
 def _read_message(value: Mapping[str, Any], id_: str) -> Message:

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 from foldline.evals import plots
 from foldline.evals.bench import OWN, REAL
 from foldline.evals.markup import Markup, join, style, tag
-from foldline.evals.report import HEADLINES, MEANINGS, OURS, SHOWN, TITLES, Cell, percent, replays, title
+from foldline.evals.report import HEADLINES, MEANINGS, SHOWN, TITLES, Cell, percent, replays, title
 from foldline.evals.run import Run
 from foldline.evals.stats import Figure
+from foldline.evals.strategies import OURS
 
 PLOTTED = ("xf", "gfrr", "vas", "uir", "kept", "frr", "far")
 CAVEAT = (

@@ -4,14 +4,15 @@
 
 Every turn of the agent is a request. What it shares with the request before, from the start, is read from the cache;
 the rest is written to it. The window is half of the session, so that every session has to be managed. Strategies fold
-when the window is full, down to a quarter of it; our compactor decides for itself when to prune and when to fold, as it
-does when it serves an agent, and folds to the same size.
+when the window is full, down to a quarter of it. Our compactor decides for itself when to prune and when to fold, as it
+does when it serves an agent: with the settings it comes with, with the same quarter, and set to thrift.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from foldline.compactor import Compactor
 from foldline.core.budget import Budget
@@ -19,7 +20,7 @@ from foldline.core.meter import Meter
 from foldline.errors import CannotFit
 from foldline.evals import said
 from foldline.evals.splits import Session, meter, prepared
-from foldline.evals.strategies import Strategy
+from foldline.evals.strategies import OURS, Strategy
 from foldline.model import Conversation, Message, Origin
 from foldline.tokens import best_counter
 
@@ -30,15 +31,30 @@ WINDOW = 0.5
 TARGET = 0.25
 """Share of the window that a fold leaves."""
 
+AS_IT_COMES = Budget(window=200_000, reserve=0)
+MANNERS: Mapping[str, Budget] = {
+    "": replace(AS_IT_COMES, target=TARGET),
+    " as it comes": AS_IT_COMES,
+    " thrifty": replace(AS_IT_COMES, target=TARGET, prune_at=0.5, compact_at=0.8),
+}
+"""How our compactor may be set, by what is said behind its name. Thrift is less to read on every turn."""
+
 Manage = Callable[[Sequence[Message]], Sequence[Message]]
 
 
-def replay(session: Session, strategy: Strategy, seed: int = 0) -> float:
-    """The input cost of the session with the strategy, against that without."""
+def replays(session: Session, strategy: Strategy, seed: int = 0) -> dict[str, float]:
+    """The input cost of the session with the strategy, against that without, in each of its manners."""
+    manners = MANNERS if strategy.name == OURS else {"": AS_IT_COMES}
+    return {strategy.name + name: replay(session, strategy, seed, manner) for name, manner in manners.items()}
+
+
+def replay(session: Session, strategy: Strategy, seed: int = 0, manner: Budget = AS_IT_COMES) -> float:
+    """The input cost of the session with the strategy, set in a manner, against that without."""
     original = [message for message in session.whole.messages if message.origin is not Origin.SUMMARY]
     whole = prepared(session.whole, original)
     window = round(sum(map(meter().message, whole.messages)) * WINDOW)
-    manage = _fitting(whole, window) if strategy.name == "foldline" else _folding(whole, strategy, window, seed)
+    ours = strategy.name == OURS
+    manage = _fitting(whole, replace(manner, window=window)) if ours else _folding(whole, strategy, window, seed)
     return cost(whole.messages, manage) / cost(whole.messages, tuple)
 
 
@@ -78,11 +94,9 @@ def _folding(whole: Conversation, strategy: Strategy, window: int, seed: int) ->
     return manage
 
 
-def _fitting(whole: Conversation, window: int) -> Manage:
+def _fitting(whole: Conversation, budget: Budget) -> Manage:
     """Our compactor, asked before every request as an agent would ask it."""
-    compactor = Compactor(
-        Budget(window=window, reserve=0, target=TARGET), meter=Meter(best_counter()), secret=b"foldline eval"
-    )
+    compactor = Compactor(budget, meter=Meter(best_counter()), secret=b"foldline eval")
 
     def manage(messages: Sequence[Message]) -> Sequence[Message]:
         given = whole.with_messages(messages)

@@ -15,10 +15,10 @@ from foldline.evals.bench import OWN, REAL
 from foldline.evals.metrics import SCORES
 from foldline.evals.run import Run
 from foldline.evals.stats import Figure, difference, figure
+from foldline.evals.strategies import OURS
 
 KINDS = ("ours", "real", "plugin", "baseline", "floor", "attack")
 """The order of rows."""
-OURS = "foldline"
 HEADLINES = ("xf", "vas", "uir")
 """What a strategy must win at once."""
 SHOWN = ("xf", "gfrr", "frr", "far", "vas", "uir", "kept", "faithful", "valid")

@@ -23,7 +23,7 @@ from foldline.evals.bench import BUDGET, OWN, REAL, Bench, Row
 from foldline.evals.cache import Cache
 from foldline.evals.identifiers import identifiers
 from foldline.evals.metrics import World
-from foldline.evals.replay import replay
+from foldline.evals.replay import replays
 from foldline.evals.splits import CUTS, LEAST_PREFIX, Session, files, load, splits
 from foldline.evals.strategies import Strategy, source_digest
 
@@ -214,7 +214,7 @@ def _scored(path: Path, other: Path | None, world: World, settings: Settings) ->
         rows += [row for s in chosen if settings.chains and _honest(s) for row in bench.chains(s)]
         rows += bench.real() if REAL in settings.budgets else []
     if settings.replays:
-        rows += [_replayed(session, s, settings, cache) for s in chosen if _honest(s)]
+        rows += [row for s in chosen if _honest(s) for row in _replayed(session, s, settings, cache)]
     return rows
 
 
@@ -223,14 +223,14 @@ def _honest(strategy: Strategy) -> bool:
     return strategy.sized and strategy.kind in ("ours", "baseline", "plugin")
 
 
-def _replayed(session: Session, strategy: Strategy, settings: Settings, cache: Cache) -> Row:
+def _replayed(session: Session, strategy: Strategy, settings: Settings, cache: Cache) -> list[Row]:
     depends = ("replay", session.digest, strategy.name, strategy.version, settings.seed, source_digest("evals"))
-    row = cache.get(*depends)
-    if row is None:
-        row = {"session": session.name, "strategy": strategy.name, "kind": strategy.kind}
-        row["replay"] = replay(session, strategy, settings.seed)
-        cache.put(row, *depends)
-    return row
+    known = cache.get(*depends)
+    if known is None:
+        known = {"costs": replays(session, strategy, settings.seed)}
+        cache.put(known, *depends)
+    same = {"session": session.name, "kind": strategy.kind}
+    return [{**same, "strategy": name, "replay": cost} for name, cost in known["costs"].items()]
 
 
 def _order(row: Row) -> tuple[Any, ...]:

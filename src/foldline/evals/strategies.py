@@ -34,6 +34,8 @@ from foldline.evals.units import noted
 from foldline.model import Conversation, digest
 from foldline.tokens import best_counter
 
+OURS = "foldline"
+"""Our compactor without a model."""
 GROUP = "foldline.strategies"
 """The entry point group of plug-ins."""
 Kind: TypeAlias = Literal["ours", "baseline", "floor", "attack", "plugin", "real"]
@@ -69,7 +71,7 @@ def _ours() -> list[Strategy]:
     version = source_digest("core", "prompts", "compactor.py", "tokens.py")
     ours = partial(Strategy, kind="ours", version=version, frame=_unframed)
     return [
-        ours("foldline", start=compacting),
+        ours(OURS, start=compacting),
         ours("foldline select", start=lambda: _selected),
         ours("foldline prune", start=lambda: _pruned, sized=False),
     ]

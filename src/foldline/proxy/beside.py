@@ -105,7 +105,7 @@ class Beside:
         except Busy as error:  # it was waited for long enough, once for all
             for wish in wishes:
                 wish.done.set_exception(error)
-        except Exception:  # whosever fault it is: each is tried by itself, so that no other pays for it
+        except BaseException:  # whosever fault it is: each is tried by itself, so that no other pays for it
             self._one_by_one(wishes)
         else:
             for wish in wishes:

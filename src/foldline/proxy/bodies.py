@@ -109,7 +109,7 @@ def _limited(plain: bytes, most: int) -> bytes:
 def refuse_twins(data: bytes) -> None:
     """Raises Twins where an object in this JSON has a key twice. What is no JSON is not judged here."""
     try:
-        json.loads(jsontext.text_of(data), object_pairs_hook=_unique)
+        _twins.decode(jsontext.text_of(data))
     except RecursionError:
         raise TooDeep("the body is nested too deeply to be read safely") from None
     except MalformedInput:
@@ -121,6 +121,9 @@ def refuse_twins(data: bytes) -> None:
 def _unique(pairs: list[tuple[str, Any]]) -> None:
     if len({key for key, _ in pairs}) != len(pairs):
         raise Twins("an object in the body has the same key twice; two servers may read it in two ways")
+
+
+_twins = json.JSONDecoder(object_pairs_hook=_unique)
 
 
 __all__ = ["Gone", "Pool", "Twins", "refuse_twins", "take", "unpacked"]

@@ -203,15 +203,13 @@ async def _run(config: Config, command: tuple[str, ...]) -> int:
 def _told(command: tuple[str, ...], config: Config, running: Running) -> tuple[str, ...]:
     """The command, with the address in its arguments where it takes it from nowhere else.
 
-    Codex reads its provider from its configuration alone; a provider of one's own also keeps it from WebSockets, which
-    pass through us untouched.
+    Codex reads the address from its configuration alone. Its provider keeps its own name: a session can only be resumed
+    with the provider it began with, behind us or not.
     """
     openai = next((one for one in config.upstreams if one.dialect.startswith("openai")), None)
     if openai is None or Path(command[0]).name != "codex":
         return command
-    url = json.dumps(f"{running.url(openai.name)}/v1")
-    provider = f'{{name="OpenAI",base_url={url},wire_api="responses",requires_openai_auth=true}}'
-    said = ("model_provider=foldline", f"model_providers.foldline={provider}")
+    said = ("model_provider=openai", f"openai_base_url={json.dumps(f'{running.url(openai.name)}/v1')}")
     return (command[0], *(word for setting in said for word in ("-c", setting)), *command[1:])
 
 

@@ -12,28 +12,27 @@ What takes time runs in threads; here is only waiting.
 from __future__ import annotations
 
 import asyncio
-import json
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from foldline.errors import ProxyError, TooLarge
-from foldline.model import Notice
+from foldline.model import Conversation, Notice
 from foldline.proxy import headers as heads
 from foldline.proxy import routes
 from foldline.proxy.beside import Kept
 from foldline.proxy.bodies import Gone, Pool, Receive, take
+from foldline.proxy.calls import Call, added, nothing, onward, refusal, say
 from foldline.proxy.forward import Forwarder
 from foldline.proxy.guard import Guard, Refusal
 from foldline.proxy.health import PAGES, Health, pages
-from foldline.proxy.relay import Cut, Relay, Send
+from foldline.proxy.relay import Cut, Outcome, Relay, Send
 from foldline.proxy.rooms import Rooms
-from foldline.proxy.routes import Route
 from foldline.proxy.shapes import shaped
 from foldline.proxy.turn import Turn, Turns, Unwelcome
-from foldline.proxy.upstreams import Upstream, Upstreams
+from foldline.proxy.upstreams import Upstreams
 from foldline.proxy.waiting import Sender, pieces, while_there
 
 T = TypeVar("T")
@@ -43,22 +42,6 @@ take turns, and the event loop has to wait for a turn of each."""
 _KINDS = (b"application/json",)
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A request that was let in: whom it is for, and what it is."""
-
-    upstream: Upstream
-    url: str
-    route: Route
-    scope: Mapping[str, Any]
-    receive: Receive
-    send: Sender
-
-    @property
-    def headers(self) -> heads.Pairs:
-        return list(self.scope["headers"])
-
-
 class Door:
     """The application. One for a process; it may be mounted by others."""
 
@@ -66,7 +49,10 @@ class Door:
         self._guard, self._upstreams, self._turns, self._health = guard, upstreams, turns, health
         self._pages, self._pool = pages(health), Pool()
         self._threads = ThreadPoolExecutor(THREADS, "foldline-fit")
-        self._behind: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        """What is done behind the answers."""
+        self._gate = asyncio.Lock()
+        self._turn_of: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._forward: Forwarder | None = None
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
@@ -77,7 +63,7 @@ class Door:
             await self._socket(entry, scope, receive, send)
         elif isinstance(entry, Refusal):
             self._health.refused(entry.status)
-            await _say(send, entry.status, _refusal(entry.why))
+            await say(send, entry.status, refusal(entry.why))
         elif entry.name in PAGES and not entry.path:
             await self._pages({**scope, "path": f"/{entry.name}", "raw_path": None, "root_path": ""}, receive, send)
         else:
@@ -86,13 +72,13 @@ class Door:
     async def _admitted(self, name: str, path: bytes, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         upstream = self._upstreams.get(name)
         if upstream is None:
-            return await _say(send, 404, _refusal("there is no such upstream here"))
+            return await say(send, 404, refusal("there is no such upstream here"))
         query, headers = bytes(scope["query_string"]), list(scope["headers"])
         try:
             url = self._upstreams.url(upstream, path or b"/", query)
         except ProxyError as error:
             self._health.refused(403)
-            return await _say(send, 403, shaped(upstream.dialect, 403, str(error)))
+            return await say(send, 403, shaped(upstream.dialect, 403, str(error)))
         route = routes.find(scope["method"], path, query, headers, upstream.dialect)
         call = Call(upstream, url, route, scope, receive, Sender(send))
         self._health.begin()
@@ -120,7 +106,7 @@ class Door:
         if call.send.began:
             raise Cut("the answer breaks off here, as the provider's did")
         self._tell(call, status)
-        await _say(call.send, status, shaped(call.route.dialect, status, why))
+        await say(call.send, status, shaped(call.route.dialect, status, why))
 
     # --- what is not ours ---------------------------------------------------------------------------------------
 
@@ -138,7 +124,7 @@ class Door:
             answer = await self._sent(call, headers, body)
             relay = Relay(answer, call.route.dialect, 0)
             try:
-                await relay.pass_on(call.send, [], _nothing)
+                await relay.pass_on(call.send, [], nothing)
                 self._tell(call, answer.status)
             finally:
                 answer.close()
@@ -160,37 +146,73 @@ class Door:
 
     async def _answered(self, call: Call, sent: bytes, coding: str) -> None:
         began = time.perf_counter()
-        turn = await self._in_thread(self._turns.prepare, call.route, call.upstream, sent, coding)
+        seen = await self._glanced(call, sent, coding)
+        turn = seen or await self._prepared(call, sent, coding)
         took = time.perf_counter() - began
-        if turn.ready.fitted is not None:
+        if seen or turn.ready.fitted is not None:
             self._health.fitted(took)
-        turn, relay = await self._delivered(call, turn, sent)
+        turn, answer = await self._at_once(call, turn) if seen else (turn, None)
+        turn, relay = await self._delivered(call, turn, sent, answer)
         try:
-            await relay.pass_on(call.send, _added(turn), lambda: self._settled(turn.ready.kept))
+            await relay.pass_on(call.send, added(turn), lambda: self._settled(turn.ready.kept))
+        except BaseException:
+            self._tell(call, relay.status, turn, took)
+            raise
         finally:
             relay.close()
-            self._tell(call, relay.status, turn, took)
-        self._afterwards(turn, relay)
+        self._behind(self._after(call, turn, relay, took))
 
-    async def _delivered(self, call: Call, turn: Turn, sent: bytes) -> tuple[Turn, Relay]:
+    async def _glanced(self, call: Call, sent: bytes, coding: str) -> Turn | None:
+        """One request at a time between two rounds of the event loop, so that none of these is a long one."""
+        await self._gate.acquire()
+        asyncio.get_running_loop().call_soon(self._gate.release)
+        return self._turns.glance(call.route, call.upstream, sent, coding)
+
+    async def _prepared(self, call: Call, sent: bytes, coding: str) -> Turn:
+        read = await self._in_thread(self._turns.read, call.route, call.upstream, sent, coding)
+        if isinstance(read, Turn):
+            return read
+        if read.route.operation == "count":
+            return await self._in_thread(self._turns.fitted, read)
+        return await self._in_turn(read.conversation, self._turns.fitted, read)
+
+    async def _at_once(self, call: Call, turn: Turn) -> tuple[Turn, Any]:
+        """The client's own bytes go on, and are archived beside the call."""
+        kept: list[Turn] = []
+
+        def keep() -> None:
+            if not kept:
+                kept.append(self._turns.keep(turn))
+
+        async def body() -> AsyncIterator[bytes]:
+            yield turn.body
+            keep()  # not before, or the two would take turns at the processor
+
+        try:
+            answer = await self._sent(call, onward(call, turn.body, turn.body), body())
+        finally:
+            keep()
+        return kept[0], answer
+
+    async def _delivered(self, call: Call, turn: Turn, sent: bytes, answer: Any = None) -> tuple[Turn, Relay]:
         """The answer that is passed on: the first that is no overflow, or the last there is."""
         while True:
-            changed = turn.body is not sent
-            headers = heads.onward(call.headers, without=_changed(changed))
-            headers += [("accept-encoding", "identity"), ("content-length", str(len(turn.body)))]
-            answer = await self._sent(call, headers, turn.body)
+            answer = answer or await self._sent(call, onward(call, turn.body, sent), turn.body)
             heard = 0 if turn.loud else turn.tokens
             relay = Relay(answer, call.route.dialect, heard, framed=call.route.framed, tight=turn.tight)
             try:
                 outcome = await relay.judge()
-                smaller = await self._in_thread(self._turns.smaller, turn, outcome) if outcome.refusal else None
+                smaller = await self._smaller(turn, outcome) if outcome.refusal else None
             except BaseException:
                 relay.close()
                 raise
             if smaller is None:
                 return turn, relay
             relay.close()
-            turn = smaller
+            turn, answer = smaller, None
+
+    async def _smaller(self, turn: Turn, outcome: Outcome) -> Turn | None:
+        return await self._in_turn(turn.ready.conversation, self._turns.smaller, turn, outcome)
 
     async def _sent(self, call: Call, headers: list[tuple[str, str]], body: bytes | AsyncIterator[bytes] | None) -> Any:
         self._forward = self._forward or Forwarder()
@@ -209,21 +231,38 @@ class Door:
         if (failed := kept.settle()) is not None:
             self._health.notice(Notice("archive-failed", str(failed)))
 
-    def _afterwards(self, turn: Turn, relay: Relay) -> None:
-        task = asyncio.create_task(self._after(turn, relay))
-        self._behind.add(task)
-        task.add_done_callback(self._behind_done)
+    async def _after(self, call: Call, turn: Turn, relay: Relay, took: float) -> None:
+        if turn.read is None:
+            self._tell(call, relay.status, turn, took)
+        fitted, kept = await self._in_turn(turn.ready.conversation, self._turns.after, turn, relay)
+        if turn.read is not None:
+            self._tell(call, relay.status, fitted, took)
+        await self._settled(kept)
 
-    async def _after(self, turn: Turn, relay: Relay) -> None:
-        await self._settled(await self._in_thread(self._turns.after, turn, relay))
+    def _behind(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Something that is done to its end, whoever leaves meanwhile."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
 
-    def _behind_done(self, task: asyncio.Task[None]) -> None:
-        self._behind.discard(task)
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             self._health.notice(Notice("after-failed", type(error).__name__))
 
     async def _in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
+
+    async def _in_turn(self, conversation: Conversation, function: Callable[..., T], *arguments: Any) -> T:
+        """In a thread, after whatever is done for the same conversation: none waits for another in a thread, of which
+        there are few. Who leaves meanwhile leaves it to be done to its end."""
+        first = conversation.messages[0].identity if conversation.messages else ""
+        lock = self._turn_of.setdefault(first, asyncio.Lock())
+        await lock.acquire()
+        task = self._behind(self._in_thread(function, *arguments))
+        task.add_done_callback(lambda _: lock.release())
+        return await asyncio.shield(task)
 
     def _tell(self, call: Call, status: int, turn: Turn | None = None, took: float = 0.0) -> None:
         told: dict[str, Any] = {
@@ -261,41 +300,16 @@ class Door:
 
     async def close_behind(self) -> None:
         """Waits for what is done behind the answers."""
-        while self._behind:
-            await asyncio.wait(set(self._behind))
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
 
     async def close(self) -> None:
         """Waits for what is still to be done, and lets go of everything."""
         await self.close_behind()
         if self._forward is not None:
             await self._forward.close()
+        await asyncio.to_thread(self._threads.shutdown)  # before the archive: who left in mid-turn is kept all the same
         await asyncio.to_thread(self._turns.close)
-        self._threads.shutdown(wait=True)
-
-
-async def _nothing() -> None:
-    """Nothing has to be waited for."""
-
-
-def _changed(changed: bool) -> tuple[bytes, ...]:
-    """What our own body has not: a coding and signatures over the client's."""
-    return (b"accept-encoding", b"content-encoding", b"digest", b"content-digest") if changed else (b"accept-encoding",)
-
-
-def _added(turn: Turn) -> heads.Pairs:
-    codes = ", ".join(dict.fromkeys(notice.code for notice in turn.ready.notices))
-    added = [(heads.NOTICE, codes.encode())] if codes else []
-    return added + ([(heads.ACTION, turn.ready.action.encode())] if turn.ready.action not in ("", "rest") else [])
-
-
-def _refusal(why: str) -> bytes:
-    return json.dumps({"error": {"type": "foldline_refused", "message": f"foldline: {why}"}}).encode()
-
-
-async def _say(send: Send, status: int, body: bytes) -> None:
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
 
 
 def _connection_errors() -> tuple[type[Exception], ...]:

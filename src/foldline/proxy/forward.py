@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
-from foldline.callers.base import origin_of
 from foldline.errors import UpstreamNotAllowed
-from foldline.proxy.upstreams import Upstream
+from foldline.proxy.upstreams import Upstream, origin
 
 if TYPE_CHECKING:
     import aiohttp
@@ -51,7 +50,7 @@ class Forwarder:
         from multidict import CIMultiDict
         from yarl import URL
 
-        if origin_of(url) != upstream.origin:
+        if origin(url) != upstream.origin:
             raise UpstreamNotAllowed("this address is not the upstream's")
         return await self._session.request(
             method,

@@ -1,5 +1,6 @@
 """One room for each model that is talked to: its budget, what its provider taught, and a seat for each conversation.
 
+    room.rests     whether a turn surely goes on as it came, at once and without waiting for anybody
     room.fit       a turn: folds by extraction, at once, or as a model has written ahead of need
     room.look      the same without a trace, for requests that only count
     room.again     a smaller view after a refusal; the window that was named holds for the whole room
@@ -26,6 +27,7 @@ from foldline.errors import Overflow
 from foldline.model import Conversation, Message, Notice
 from foldline.models import Budget
 from foldline.proxy.beside import Beside, Glass, Kept
+from foldline.proxy.calm import Ease
 from foldline.proxy.signals import Silent
 from foldline.recovery import learnt
 from foldline.tokens import meter_for
@@ -63,6 +65,7 @@ class _Seat:
         """Held while the meter is used; the compactors for looking and working ahead have meters of their own."""
         self.meter: Meter = before.meter if before else room.meter()
         self.size: int = before.size if before else 0
+        self.ease = Ease()
         self.budget = room.budget
         self._settings, self._room, self._archive = settings, room, archive
         self.turns = self._compactor(archive, self.meter)
@@ -118,7 +121,26 @@ class Room:
         """The view, and what is being kept meanwhile. `size` is the bytes it came in."""
         seat = self._seat(conversation, size)
         with self._seats.archive.turn() as kept, seat.lock:
-            return seat.turns.fit(conversation), kept
+            seat.ease.end()
+            fitted = seat.turns.fit(conversation)
+            seat.ease.note(conversation, fitted, seat.budget)
+            return fitted, kept
+
+    def rests(self, conversation: Conversation) -> int | None:
+        """About its tokens, if it is surely sent as it came. Not sure is also whatever somebody is at work on."""
+        seat = self._seats.taken(self, conversation)
+        if seat is None or not seat.lock.acquire(blocking=False):
+            return None
+        try:
+            return seat.ease.lasts(conversation, seat.meter.ratio)
+        finally:
+            seat.lock.release()
+
+    def make_ready(self, conversation: Conversation) -> None:
+        """To be called behind an answer, so that the next turn can be seen to rest."""
+        seat = self._seat(conversation)
+        with seat.lock:
+            seat.ease.make_ready()
 
     def look(self, conversation: Conversation, size: int = 0) -> Fitted:
         return self._seat(conversation, size).looks.fit(conversation)
@@ -128,6 +150,7 @@ class Room:
         seat = self._seat(fitted.given)
         try:
             with seat.lock:
+                seat.ease.end()
                 return seat.turns.on_overflow(fitted, refusal)
         finally:
             self.budget = learnt(self.budget, _window(refusal, self.budget.window, fitted.receipt.tokens_after))
@@ -139,6 +162,7 @@ class Room:
         seat = self._seat(fitted.given)
         with seat.lock:
             seat.learn(fitted, response)
+            seat.ease.recount(seat.meter)
             self._ratio = seat.meter.ratio
 
     def saved(self, fitted: Fitted) -> int:
@@ -150,7 +174,7 @@ class Room:
             return max(0, seat.tokens(fitted.given.messages) - seat.tokens(fitted.view.messages))
 
     def archive(self, conversation: Conversation) -> Kept:
-        """Keeps a conversation with its newest reply."""
+        """Keeps a conversation, beside whatever else is done."""
         with self._seats.archive.turn() as kept:
             self._seats.archive.keep(conversation, self.scope)
         return kept
@@ -168,10 +192,15 @@ class Seats:
         self._seats: OrderedDict[tuple[str, ...], _Seat] = OrderedDict()
         self._lock = threading.Lock()
 
+    def taken(self, room: Room, conversation: Conversation) -> _Seat | None:
+        """A conversation's seat, if it has one in this budget."""
+        with self._lock:
+            found = self._seats.get(_key(room, conversation))
+        return found if found and found.budget == room.budget else None
+
     def seat(self, room: Room, conversation: Conversation, size: int) -> _Seat:
         """A conversation's seat, known by how it begins; in a new budget, a new one that knows what the old one did."""
-        first = conversation.messages[0].identity if conversation.messages else ""
-        key = (room.scope, room.model, conversation.dialect, first)
+        key = _key(room, conversation)
         with self._lock:
             found = self._seats.pop(key, None)
             self._held -= found.size if found else 0
@@ -183,6 +212,11 @@ class Seats:
             while len(self._seats) > self._count or (self._held > self._most and len(self._seats) > 1):
                 self._held -= self._seats.popitem(last=False)[1].size
             return found
+
+
+def _key(room: Room, conversation: Conversation) -> tuple[str, ...]:
+    first = conversation.messages[0].identity if conversation.messages else ""
+    return room.scope, room.model, conversation.dialect, first
 
 
 class Rooms:

@@ -40,6 +40,9 @@ _PATHS: tuple[tuple[re.Pattern[bytes], str, Operation], ...] = (
 _THREADS = re.compile(rb".*/threads/[^/]+/messages")
 """Messages of the Assistants API, whose history lies with the provider."""
 
+_THINKING = "clear_thinking_"
+"""Begins the name of the edit that drops thinking of earlier turns and nothing else."""
+
 
 @dataclass(frozen=True, slots=True)
 class Route:
@@ -70,10 +73,18 @@ def left_alone(dialect: str, request: Mapping[str, Any]) -> str:
     """Why this request is not ours to change; nothing when it is."""
     if dialect == "openai-responses" and (request.get("previous_response_id") or request.get("conversation")):
         return "history-elsewhere"
-    if request.get("context_management"):
+    if _compacts(request.get("context_management")):
         return "native-compaction"
     if dialect == "openai-responses" and request.get("truncation") == "auto":
         return "native-truncation"
     if dialect == "gemini" and (request.get("cachedContent") or request.get("cached_content")):
         return "history-elsewhere"
     return ""
+
+
+def _compacts(wish: Any) -> bool:
+    """Whether the provider is asked to take away more than old thinking, which Claude Code asks of every request."""
+    edits = wish.get("edits") if isinstance(wish, dict) else wish
+    if not isinstance(edits, list):
+        return bool(edits)
+    return not all(isinstance(edit, dict) and str(edit.get("type")).startswith(_THINKING) for edit in edits)

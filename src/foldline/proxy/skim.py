@@ -1,6 +1,7 @@
 """Bodies that come again and again, a little longer each time: only what is new in them is taken apart.
 
-    Skimmer.read(route, body) ──> Skimmed(conversation, head)
+    Skimmer.read(route, body)     ──> Skimmed(conversation, fields)
+    Skimmer.glance(route, body)   ──> the same where little is to be done for it, and None where more is
 
 A body is compared with those before it, message by message, as bytes. What is the same up to the end of some message
 has been read: the rest, put behind the beginning of the document, is a small document of the same form. Messages seen
@@ -29,6 +30,9 @@ BODIES = 64
 """Conversations remembered …"""
 BYTES = 256 << 20
 """… and their bytes; the longest unseen go first."""
+
+GLANCE = 16 << 10
+"""Bytes of new messages that are read within a fraction of a millisecond."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +67,17 @@ class _Past:
     head: Head
     alone: tuple[Message, ...]
     placed: tuple[Message, ...]
-    begin: bytes
-    """All up to the end of the last message, to be compared at one go; nothing where white space follows that."""
-    size: int
+    body: bytes
+    reach: int
+    """Where in the body the last message ends: up to there it is compared at one go. 0 where white space follows."""
+
+    @property
+    def size(self) -> int:
+        return 2 * len(self.body)
+
+    def begins(self, body: bytes) -> bool:
+        """Whether another body begins with all of these messages. Nothing is copied for it."""
+        return self.reach > 0 and body.startswith(memoryview(self.body)[: self.reach])
 
 
 class Skimmer:
@@ -80,24 +92,40 @@ class Skimmer:
 
     def read(self, route: Route, body: bytes) -> Skimmed:
         """The request in a body. Raises InputError for what is none, Twins where a key stands twice."""
-        slot = SLOTS[route.dialect]
-        dialect = dialects.named(route.dialect)
-        assert isinstance(dialect, RequestDialect)
-        with self._lock:
-            known = self._like(route, body)
+        slot, dialect = _spoken(route)
+        known = self._like(route, body)
         found = (self._longer(dialect, slot, body, known) if known else None) or self._whole(dialect, slot, body)
         if found is None:
             return _odd(route, dialect, body)
+        return self._skimmed(route, found, known.past if known else None)
+
+    def glance(self, route: Route, body: bytes) -> Skimmed | None:
+        """The request in a body that is the last one and a little more; None for any other."""
+        alike = (past for past in self._alike(route, body) if past.begins(body))
+        past = max(alike, key=lambda past: past.reach, default=None)
+        if past is None or len(body) - past.reach - len(past.tail) > GLANCE or not body.endswith(past.tail):
+            return None
+        slot, dialect = _spoken(route)
+        found = self._longer(dialect, slot, body, _whole_of(past, body))
+        return self._skimmed(route, found, past) if found else None
+
+    def _skimmed(self, route: Route, found: _Past, grown: _Past | None) -> Skimmed:
         with self._lock:
-            self._remember(route, found, known.past if known else None)
+            self._remember(route, found, grown)
+        slot, dialect = _spoken(route)
         head = replace(found.head, model=route.model) if route.model else found.head
         layout = Frame(Source(found.lead + found.tail), (slot,), found.rows, found.placed)
         return Skimmed(Conversation(dialect.name, found.placed, head, dialect.grammar, layout), found.fields)
 
+    def _alike(self, route: Route, body: bytes) -> list[_Past]:
+        """The bodies before that begin as this one does, up to their first message."""
+        with self._lock:
+            leads = [key for key in self._past if key[0] == route.dialect and body.startswith(key[1])]
+            return [past for key in leads for past in self._past[key]]
+
     def _like(self, route: Route, body: bytes) -> _Shared | None:
         """The body before that this one shares most messages with."""
-        leads = [key for key in self._past if key[0] == route.dialect and body.startswith(key[1])]
-        shared = (_shared(past, body) for key in leads for past in self._past[key])
+        shared = (_shared(past, body) for past in self._alike(route, body))
         return max((found for found in shared if found.count), key=lambda found: found.count, default=None)
 
     def _longer(self, dialect: RequestDialect, slot: str, body: bytes, known: _Shared) -> _Past | None:
@@ -138,9 +166,9 @@ class Skimmer:
         self.parsed += len(new)
         alone = past.alone[:count] + fresh
         placed = _same(dialect.messages(alone, rows, ""), past.placed[:count])
-        begin = body[: len(body) - len(tail)]
-        begin = begin if rows and begin.endswith(rows[-1]) else b""
-        return _Past(past.lead, rows, past.between, tail, fields, head, alone, placed, begin, len(body) + len(begin))
+        reach = len(body) - len(tail)
+        reach = reach if rows and body.endswith(rows[-1], 0, reach) else 0
+        return _Past(past.lead, rows, past.between, tail, fields, head, alone, placed, body, reach)
 
     def _remember(self, route: Route, found: _Past, grown: _Past | None) -> None:
         """In the place of the body it grew from, unless that one went another way."""
@@ -214,11 +242,15 @@ class _Shared:
     """Another message follows, by the comma before it."""
 
 
+def _whole_of(past: _Past, body: bytes) -> _Shared:
+    """What a body shares that begins with all of another."""
+    follows = body.startswith(past.between, past.reach)
+    return _Shared(past, len(past.rows), past.reach + len(past.between) * follows, open=follows)
+
+
 def _shared(past: _Past, body: bytes) -> _Shared:
-    if past.begin and body.startswith(past.begin):
-        end = len(past.begin)
-        follows = body.startswith(past.between, end)
-        return _Shared(past, len(past.rows), end + len(past.between) * follows, open=follows)
+    if past.begins(body):
+        return _whole_of(past, body)
     at, count = len(past.lead), 0
     for row in past.rows:
         if not body.startswith(row, at):
@@ -238,6 +270,13 @@ def _rows(listed: bytes) -> tuple[bytes, ...] | None:
     except InputError:
         return None
     return rows if all(row.startswith(b"{") for row in rows) else None
+
+
+def _spoken(route: Route) -> tuple[str, RequestDialect]:
+    """Where a request keeps its messages, and the dialect it is in."""
+    dialect = dialects.named(route.dialect)
+    assert isinstance(dialect, RequestDialect)
+    return SLOTS[route.dialect], dialect
 
 
 def _head_of(dialect: RequestDialect, slot: str, taken: _Taken) -> tuple[Mapping[str, Any], Head]:

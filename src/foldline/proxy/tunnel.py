@@ -1,4 +1,7 @@
-"""A WebSocket on its way through, untouched: its history lies with the provider, so there is nothing to fit."""
+"""A WebSocket on its way through, untouched: its history lies with the provider, so there is nothing to fit.
+
+Codex is asked to do without: it then sends its whole history by HTTP, where it can be fitted.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
 
 FRAME_MOST = 64 << 20
 """Bytes of one frame."""
+UPGRADE_REQUIRED = 426
+"""What Codex takes as a sign to use HTTP for the rest of the session. Others know no other way, and are let through."""
 
 
 async def run(session: aiohttp.ClientSession, url: str, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
@@ -22,6 +27,10 @@ async def run(session: aiohttp.ClientSession, url: str, scope: Mapping[str, Any]
     import aiohttp
 
     await receive()  # the client's wish to connect
+    if _can_do_without(scope):
+        await send({"type": "websocket.http.response.start", "status": UPGRADE_REQUIRED, "headers": []})
+        await send({"type": "websocket.http.response.body", "body": b""})
+        return
     handshake = (b"sec-websocket-protocol", b"sec-websocket-key", b"sec-websocket-version", b"sec-websocket-extensions")
     headers = heads.onward(list(scope["headers"]), without=handshake)
     try:
@@ -39,6 +48,11 @@ async def run(session: aiohttp.ClientSession, url: str, scope: Mapping[str, Any]
         for way in ways:
             way.cancel()
         await there.close()
+
+
+def _can_do_without(scope: Mapping[str, Any]) -> bool:
+    by_codex = heads.value(scope["headers"], b"originator").startswith(b"codex")
+    return by_codex and str(scope["path"]).endswith("/responses") and "websocket.http.response" in scope["extensions"]
 
 
 async def _out(there: aiohttp.ClientWebSocketResponse, receive: Receive) -> None:

@@ -1,8 +1,10 @@
 """One request that is ours, from its body to what is learned from the answer. Bytes come and go in door.py.
 
-prepare      bytes → Ready                        in a thread: nothing here may hold up the event loop
-smaller      Ready + refusal → Ready or None      in a thread: clamp the output first, then fold further
-after        learn from usage, archive the reply, prepare a summary ahead
+glance       bytes → Turn or None                 at once: where a request surely goes on as it came
+read         bytes → Read or Turn                 in a thread: nothing from here on may hold up the event loop
+fitted       Read → Turn                          in a thread, one turn of a conversation at a time
+smaller      Turn + refusal → Turn or None        in a thread: clamp the output first, then fold further
+after        fit what glance has seen, learn from usage, archive the reply, prepare a summary ahead
 """
 
 from __future__ import annotations
@@ -53,6 +55,20 @@ class Unwelcome(Exception):
 
 
 @dataclass(frozen=True)
+class Read:
+    """A request that is ours: as it was sent, its body unpacked, what that says, and the room it belongs to."""
+
+    route: Route
+    upstream: Upstream
+    sent: bytes = field(repr=False)
+    body: bytes = field(repr=False)
+    conversation: Conversation = field(repr=False)
+    room: Room
+    wrapped: bytes = field(default=b"", repr=False)
+    """The document around the request, where there is one."""
+
+
+@dataclass(frozen=True)
 class Turn:
     """A request on its way. `room` is None where it is passed on as it came."""
 
@@ -66,10 +82,14 @@ class Turn:
     """The provider says when a prompt is too large, so a low report is no sign that it dropped something."""
     wrapped: bytes = field(default=b"", repr=False)
     """The document around the request, where there is one."""
+    read: Read | None = field(default=None, repr=False)
+    """The request, where it was sent on as it came and is yet to be fitted …"""
+    about: int = 0
+    """… and about how many tokens it has."""
 
     @property
     def tokens(self) -> int:
-        return self.ready.fitted.receipt.tokens_after if self.ready.fitted else 0
+        return self.ready.fitted.receipt.tokens_after if self.ready.fitted else self.about
 
     @property
     def tight(self) -> bool:
@@ -91,8 +111,33 @@ class Turns:
         self.skimmer, self.fitter = Skimmer(), Fitter()
         self.ahead = Ahead(health.summary)
 
-    def prepare(self, route: Route, upstream: Upstream, sent: bytes, coding: str) -> Turn:
-        """What is to be sent for a body. Raises Unwelcome for one that is refused."""
+    def glance(self, route: Route, upstream: Upstream, sent: bytes, coding: str) -> Turn | None:
+        """The turn of a request that is surely sent as it came; it is fitted behind the answer, or once it is refused.
+
+        None for whatever is not seen to be so in a fraction of a millisecond, and without waiting for anybody.
+        """
+        if coding or route.operation != "generate":
+            return None
+        try:
+            skimmed = self.skimmer.glance(route, sent)
+        except InputError:
+            return None
+        if skimmed is None or left_alone(route.dialect, skimmed.fields):
+            return None
+        room = self.rooms.room(upstream.name, skimmed.conversation.head.model)
+        tokens = room.rests(skimmed.conversation)
+        if tokens is None:
+            return None
+        read = Read(route, upstream, sent, sent, skimmed.conversation, room)
+        return Turn(route, Ready(sent, read.conversation), room, loud=upstream.official, read=read, about=tokens)
+
+    def keep(self, turn: Turn) -> Turn:
+        """The turn, with its conversation on its way into the archive."""
+        assert turn.room is not None
+        return replace(turn, ready=replace(turn.ready, kept=turn.room.archive(turn.ready.conversation)))
+
+    def read(self, route: Route, upstream: Upstream, sent: bytes, coding: str) -> Read | Turn:
+        """The request in a body, or the turn of one that is not to be fitted. Raises Unwelcome for what is refused."""
         try:
             body = unpacked(sent, coding)
             wrapped, body = _unwrapped(route, body)
@@ -108,14 +153,21 @@ class Turns:
         if left_alone(route.dialect, skimmed.fields):
             return Turn(route, Ready(sent, conversation, action=""))
         room = self.rooms.room(upstream.name, conversation.head.model)
-        fit = self.fitter.look if route.operation == "count" else self.fitter.fit
-        found = fit(room, body, conversation)
-        if found.body is body:
-            return Turn(route, replace(found, body=sent), room, loud=upstream.official)
-        return Turn(route, found, room, wrapped=wrapped, loud=upstream.official)
+        return Read(route, upstream, sent, body, conversation, room, wrapped)
+
+    def fitted(self, read: Read) -> Turn:
+        """What is to be sent for a request that was read."""
+        fit = self.fitter.look if read.route.operation == "count" else self.fitter.fit
+        found = fit(read.room, read.body, read.conversation)
+        if found.body is read.body:
+            return Turn(read.route, replace(found, body=read.sent), read.room, loud=read.upstream.official)
+        return Turn(read.route, found, read.room, wrapped=read.wrapped, loud=read.upstream.official)
 
     def smaller(self, turn: Turn, outcome: Outcome) -> Turn | None:
         """A request that should be taken after this one was refused; None when the refusal is to be passed on."""
+        if turn.read is not None:
+            again = self.fitted(turn.read)
+            return self.smaller(again, outcome) if again.body is turn.read.sent else replace(again, tries=1)
         if turn.room is None or turn.ready.fitted is None or turn.tries >= TRIES or outcome.refusal is None:
             return None
         clamped = _clamped(turn, outcome)
@@ -125,16 +177,29 @@ class Turns:
         self.health.overflow("status" if outcome.status != 200 else "in-reply")
         fitted = replace(turn.ready.fitted, tries=turn.tries)
         try:
-            again = turn.room.again(fitted, outcome.refusal)
+            less = turn.room.again(fitted, outcome.refusal)
         except (CallerError, BudgetError):
             return None
-        smaller = ready(turn.ready.body, turn.ready.conversation, again, turn.ready.kept)
-        if again.receipt.tokens_after >= turn.tokens or smaller.body is turn.ready.body:
+        smaller = ready(turn.ready.body, turn.ready.conversation, less, turn.ready.kept)
+        if less.receipt.tokens_after >= turn.tokens or smaller.body is turn.ready.body:
             return None
         return replace(turn, ready=smaller, tries=turn.tries + 1, loud=not isinstance(outcome.refusal, Silent))
 
-    def after(self, turn: Turn, relay: Relay) -> Kept | None:
-        """What is left to do when the client has its answer; what is being kept of it."""
+    def after(self, turn: Turn, relay: Relay) -> tuple[Turn, Kept | None]:
+        """What is left to do when the client has its answer: the turn, fitted by now, and what is being kept of it."""
+        turn = self._late(turn, turn.read) if turn.read else turn
+        return turn, self._learned(turn, relay)
+
+    def _late(self, turn: Turn, read: Read) -> Turn:
+        """A turn that was sent on as it came, fitted: the next one goes on from here.
+
+        Where that comes to something else (somebody folded the same history meanwhile), nothing is to be learned.
+        """
+        fitted = self.fitted(read)
+        sent = replace(fitted.ready, kept=turn.ready.kept) if fitted.body is read.sent else turn.ready
+        return replace(turn, ready=sent, read=None)
+
+    def _learned(self, turn: Turn, relay: Relay) -> Kept | None:
         room, fitted = turn.room, turn.ready.fitted
         if room is None or fitted is None or turn.route.operation != "generate":
             return None
@@ -144,6 +209,7 @@ class Turns:
             self._too_late(turn, watch.refusal)
         elif watch.response is not None:
             room.learn(fitted, watch.response)
+        room.make_ready(conversation)
         if fitted.receipt.action != "compact":
             self.ahead.consider(room, conversation, turn.tokens)
         return self._archive(turn, relay, room)

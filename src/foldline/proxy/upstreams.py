@@ -13,6 +13,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -28,8 +29,15 @@ _DOTS = re.compile(rb"(?i)(?:^|/)(?:\.|%2e){1,2}(?:/|$)")
 _NEVER = re.compile(rb"[^\x21-\x7e]|[\\#?]|(?i:%2f|%5c|%00|%0d|%0a)")
 """Nothing that another server may read as a second slash, a line end or the end of the path."""
 _QUERY = re.compile(rb"[^\x21-\x7e]|#")
+_BARE = frozenset({b"/messages", b"/messages/count_tokens"})
+"""Paths of clients that take Anthropic's base to end in /v1, as the AI SDK does: what opencode and others are built on.
+At the root of a server there is nothing else that they could mean."""
 METADATA = frozenset({"metadata.google.internal", "metadata", "instance-data"})
 """Names under which clouds give out credentials to whoever asks."""
+
+
+origin = lru_cache(maxsize=256)(origin_of)
+"""Agents ask at the same few addresses all day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +50,7 @@ class Upstream:
 
     @property
     def origin(self) -> str:
-        return origin_of(self.base)
+        return origin(self.base)
 
     @property
     def official(self) -> bool:
@@ -87,10 +95,12 @@ class Upstreams:
             raise UpstreamNotAllowed("the path may hold no dot segments, second slashes at its start or control signs")
         if _QUERY.search(query):
             raise UpstreamNotAllowed("the query may hold no control signs and no #")
-        url = upstream.base + path.decode("ascii") + (f"?{query.decode('latin-1')}" if query else "")
-        if origin_of(url) != upstream.origin:
+        if upstream.dialect == "anthropic" and path in _BARE and not urlsplit(upstream.base).path:
+            path = b"/v1" + path
+        address = upstream.base + path.decode("ascii")
+        if origin(address) != upstream.origin:  # without the query: keys in it are not to be remembered
             raise UpstreamNotAllowed("the path leads to another origin")
-        return url
+        return f"{address}?{query.decode('latin-1')}" if query else address
 
 
 def upstream(said: str, dialect: str | None = None, config: Path | None = None) -> Upstream:
@@ -176,4 +186,4 @@ def _loopback(host: str) -> bool:
         return False
 
 
-__all__ = ["DIALECTS", "KNOWN", "Upstream", "Upstreams", "configured", "made", "refuse_itself", "upstream"]
+__all__ = ["DIALECTS", "KNOWN", "Upstream", "Upstreams", "configured", "made", "origin", "refuse_itself", "upstream"]

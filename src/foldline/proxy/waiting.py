@@ -23,23 +23,25 @@ class Sender:
 
 async def while_there(receive: Receive, work: Coroutine[Any, Any, None], sent: asyncio.Event) -> None:
     """Does the work, and stops when the client has gone."""
+    mine, left = asyncio.current_task(), False
+    assert mine is not None
 
     async def watch() -> None:
+        nonlocal left
         await sent.wait()
         while (await receive())["type"] != "http.disconnect":
             pass
+        left = mine.cancel()
 
-    task, gone = asyncio.create_task(work), asyncio.create_task(watch())
+    watching = asyncio.create_task(watch())
     try:
-        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        gone.cancel()
-        if not task.done():
-            task.cancel()
-    try:
-        await task
+        await work
     except asyncio.CancelledError:
-        raise Gone from None
+        if left and not mine.uncancel():
+            raise Gone from None
+        raise
+    finally:
+        watching.cancel()
 
 
 async def pieces(receive: Receive, sent: asyncio.Event) -> AsyncIterator[bytes]:

@@ -1,0 +1,69 @@
+"""A request that was let in, and what is said around it: headers for the provider, headers and refusals for the client.
+
+What is done with a request is in door.py; which headers go through at all is in headers.py.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from foldline.proxy import headers as heads
+from foldline.proxy.bodies import Receive
+from foldline.proxy.relay import Send
+from foldline.proxy.routes import Route
+from foldline.proxy.turn import Turn
+from foldline.proxy.upstreams import Upstream
+from foldline.proxy.waiting import Sender
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request that was let in: whom it is for, and what it is."""
+
+    upstream: Upstream
+    url: str
+    route: Route
+    scope: Mapping[str, Any]
+    receive: Receive
+    send: Sender
+
+    @property
+    def headers(self) -> heads.Pairs:
+        return list(self.scope["headers"])
+
+
+async def nothing() -> None:
+    """Nothing has to be waited for."""
+
+
+def onward(call: Call, body: bytes, sent: bytes) -> list[tuple[str, str]]:
+    """The client's headers as they go with a body: its own or ours."""
+    headers = heads.onward(call.headers, without=_changed(body is not sent))
+    return [*headers, ("accept-encoding", "identity"), ("content-length", str(len(body)))]
+
+
+def _changed(changed: bool) -> tuple[bytes, ...]:
+    """What our own body has not: a coding and signatures over the client's."""
+    return (b"accept-encoding", b"content-encoding", b"digest", b"content-digest") if changed else (b"accept-encoding",)
+
+
+def added(turn: Turn) -> heads.Pairs:
+    codes = ", ".join(dict.fromkeys(notice.code for notice in turn.ready.notices))
+    added = [(heads.NOTICE, codes.encode())] if codes else []
+    return added + ([(heads.ACTION, turn.ready.action.encode())] if turn.ready.action not in ("", "rest") else [])
+
+
+def refusal(why: str) -> bytes:
+    return json.dumps({"error": {"type": "foldline_refused", "message": f"foldline: {why}"}}).encode()
+
+
+async def say(send: Send, status: int, body: bytes) -> None:
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+__all__ = ["Call", "added", "nothing", "onward", "refusal", "say"]

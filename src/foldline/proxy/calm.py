@@ -1,0 +1,99 @@
+"""Conversations that surely go on as they come: known from the last turn and the few messages that are new.
+
+    ease.note(conversation, fitted)     in a turn: it goes on as it came, or it does not
+    ease.make_ready()                   behind its answer
+    ease.lasts(conversation, ratio)     its tokens so far, if nothing would be done to this one either; else None
+
+No tokenizer makes more tokens of a text than it has bytes, so the bytes of what is new say how much it can be at most.
+What has no such bound (pictures, parts nobody knows), what needs a repair and what may be a checkpoint is not judged
+here, but by the engine. Nothing is read, kept or sent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from foldline.compactor import Fitted
+from foldline.core.budget import Budget
+from foldline.core.meter import Meter
+from foldline.core.repairer import Repairer
+from foldline.core.returned import Returned
+from foldline.model import Conversation, Message, Text, Thinking, ToolCall, ToolResult
+
+PER_BYTE = 2
+"""Tokens that a byte may count as: one by any tokenizer, and somewhat more where they are only estimated."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Calm:
+    """A conversation as it was sent, its tokens, and how many it may have before anything is done."""
+
+    conversation: Conversation
+    tokens: int
+    mark: int
+
+
+class Ease:
+    """What is known of one conversation. To be used under its seat's lock."""
+
+    def __init__(self) -> None:
+        self._calm: _Calm | None = None
+        self._repairer: Repairer | None = None
+        self._ready = False
+        """The repairer has followed to where the last turn ended: what is new is all that is left to look at."""
+
+    def note(self, conversation: Conversation, fitted: Fitted, budget: Budget) -> None:
+        """Takes in what became of a turn."""
+        receipt = fitted.receipt
+        at_rest = fitted.view is conversation and receipt.action == "rest" and not conversation.head.remote
+        plain = not (receipt.notices or receipt.checkpoint or budget.max_bytes)
+        calm = _Calm(conversation, receipt.tokens_after, round(receipt.room * budget.prune_at))
+        self._calm, self._ready = calm if at_rest and plain else None, False
+
+    def end(self) -> None:
+        """The next turn is one for the engine."""
+        self._calm = None
+
+    def make_ready(self) -> None:
+        """Looks at all messages of the last turn, behind its answer: in a long conversation that takes its time."""
+        self._ready = self._calm is not None and self._sound(self._calm.conversation)
+
+    def recount(self, meter: Meter) -> None:
+        """To be told when the meter has learned."""
+        if self._calm is not None:
+            self._calm = replace(self._calm, tokens=meter.count(self._calm.conversation).tokens)
+
+    def lasts(self, conversation: Conversation, ratio: float) -> int | None:
+        """What is known of its tokens, without those of its new messages, if this one too is surely sent as it came.
+
+        It is told once: the next answer is had when this turn has ended.
+        """
+        calm, ready, self._ready = self._calm, self._ready, False
+        if calm is None or not ready or conversation.head != calm.conversation.head:
+            return None
+        known = calm.conversation.messages
+        new = conversation.messages[len(known) :]
+        if conversation.messages[: len(known)] != known or not all(map(_bounded, new)) or _ours(new):
+            return None
+        most = calm.tokens + ratio * PER_BYTE * sum(len(message.raw or b"") for message in new)
+        return calm.tokens if most <= calm.mark and self._sound(conversation) else None
+
+    def _sound(self, conversation: Conversation) -> bool:
+        self._repairer = self._repairer or Repairer(conversation.grammar)
+        return not self._repairer.repair(conversation.messages, thinking=conversation.head.thinks_first).repairs
+
+
+def _bounded(message: Message) -> bool:
+    """It came as bytes, and has nothing in it that may be more tokens than these."""
+    inner = (part for result in message.results for part in result.content)
+    known = all(isinstance(part, Text | Thinking | ToolCall | ToolResult) for part in message.parts)
+    return message.raw is not None and known and all(isinstance(part, Text) for part in inner)
+
+
+def _ours(messages: tuple[Message, ...]) -> bool:
+    """Whether something we made ourselves may have come back."""
+    returned = Returned()
+    return returned.follow(messages) != messages or bool(returned.texts)
+
+
+__all__ = ["Ease"]
