@@ -18,6 +18,8 @@ from functools import lru_cache
 
 LIKE = 2 / 3
 """Share of a line's words that one passage must have for the line to come from there."""
+TOLD = 0.6
+"""The same of a line that begins with an order: those are reworded most, and cost most."""
 ALL_BELOW = 4
 """A line of fewer words must have all of them there."""
 FEWEST = 2
@@ -70,6 +72,7 @@ _ACTING = """
 run execute send post upload delete remove install curl wget push publish email forward copy move write add set disable
 enable export open visit fetch download call grant share print include commit merge deploy create append replace
 overwrite rotate revoke pass paste put store save log leak expose embed insert drop reset rm bash sh npx eval invoke
+give turn switch dump take hide skip bypass transfer
 """
 ORDERS = frozenset(map(_stem, _ACTING.split()))
 """Verbs that tell someone to act on the world."""
@@ -179,7 +182,8 @@ def _is_theirs(words: list[str], shown: Heard, said: Heard) -> bool:
     A word that everybody uses all the time weighs little: it does not tell where a line is from.
     """
     weights = {word: 1 / math.sqrt(1 + said.count(word)) for word in words}
-    enough = sum(weights.values()) * (1 if len(words) < ALL_BELOW else LIKE) - ROUNDING
+    share = 1 if len(words) < ALL_BELOW else TOLD if words[0] in ORDERS else LIKE
+    enough = sum(weights.values()) * share - ROUNDING
     theirs = shown.best(weights)
     if len(words) < 2 or theirs < enough or theirs <= said.best(weights) + ROUNDING:
         return False
