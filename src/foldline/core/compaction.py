@@ -237,7 +237,7 @@ class Compaction:
         """Tokens of the messages from `cut` on, as the view will have them."""
         messages = self.ground.messages[cut:]
         if settings is None and not self.ground.plan.stubs:
-            return sum(map(self.rooms.tokens, range(cut, cut + len(messages))))
+            return sum(self.rooms.each[cut:])
         pinned = [self.ground.messages[pin] for pin in self.options.pins if cut <= pin < cut + len(messages)]
         pruned = stubbed(messages, settings or only(self.options.prune), self.ground.plan.stubs, pinned)
         return round(sum(map(self.meter.message, pruned.messages)) * self.meter.ratio)
@@ -280,7 +280,7 @@ class Compaction:
         facts = past.facts.then(facts) if past else facts
         facts = facts.then(self._now(stop, first + len(messages)))
         voices = self.story.voices(start, stop) if self.options.voices else None
-        tokens = tuple(map(self.rooms.tokens, range(start, stop))) if self.options.voices else ()
+        tokens = tuple(self.rooms.each[start:stop]) if self.options.voices else ()
         return Span(messages, pairing, first, facts, done, past, voices, tokens)
 
     def _ends(self, cut: int) -> tuple[int, int]:

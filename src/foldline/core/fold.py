@@ -44,9 +44,9 @@ def standing(messages: Sequence[Message], stop: int) -> tuple[int, ...]:
     """The system messages before `stop`. Of those that say the same only the last: an agent that repeats a reminder
     all day would fill the window with it."""
     last: dict[str, int] = {}
-    for index in range(stop):
-        if messages[index].role == "system":
-            last[_said(messages[index])] = index
+    for index, message in enumerate(messages[:stop]):
+        if message.role == "system":
+            last[_said(message)] = index
     return tuple(sorted(last.values()))
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from foldline.core.prefix import shared
@@ -150,6 +150,11 @@ class Meter:
         """Tokens of a message by our own count, framing included."""
         size = self._sizer.message(message)
         return size.text + size.media
+
+    def each(self, conversation: Conversation) -> list[int]:
+        """Tokens of each message by our own count, framing included."""
+        totals = [size.text + size.media for size in self._follow(conversation).sums]
+        return [later - former for former, later in pairwise(totals)]
 
     def head(self, head: Head) -> int:
         """Tokens of the system prompt and the tools by our own count, framing included."""

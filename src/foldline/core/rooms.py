@@ -78,7 +78,6 @@ class Rooms:
     ) -> None:
         self.ground, self.meter, self.by_model = ground, meter, by_model
         self.clamp_user = clamp_user
-        self._known: dict[int, int] = {}
         self.limit = limit
         self.carried = self._carried(target)
         """Tokens of the newest user message, where it is too large for the tail and stands by itself."""
@@ -89,7 +88,7 @@ class Rooms:
     def _carried(self, target: int) -> int:
         if self.newest is None or sum(self.sizes(self.newest, target)) <= target:
             return 0
-        tokens = self.tokens(self.newest)
+        tokens = self.each[self.newest]
         return min(tokens, int(self.limit * CLAMPED_USER)) if self.clamp_user else tokens
 
     def _beside(self, target: int, ease: int) -> int:
@@ -98,12 +97,11 @@ class Rooms:
         fixed = self.head + self.carried
         return max(min(fixed + max(self.limit - fixed, 0) * target // self.limit, ease) - self.carried, 1)
 
-    def tokens(self, index: int) -> int:
-        """Of one message."""
-        known = self._known.get(index)
-        if known is None:
-            known = self._known[index] = round(self.meter.message(self.ground.messages[index]) * self.meter.ratio)
-        return known
+    @cached_property
+    def each(self) -> list[int]:
+        """Tokens of every message."""
+        ratio = self.meter.ratio
+        return [round(tokens * ratio) for tokens in self.meter.each(self.ground.conversation)]
 
     def size(self, text: str) -> int:
         return round(self.meter.text(text) * self.meter.ratio)
@@ -126,8 +124,8 @@ class Rooms:
         past = self.ground.past.facts.of("user") if self.ground.past else ()
         spared = self.newest if self.carried else None
         begin, messages = self.ground.begin, self.ground.messages
-        users = [at for at in range(begin, len(messages)) if messages[at].origin is Origin.USER and at != spared]
-        new = (own_words(messages[at]) for at in users)
+        users = [at for at, message in enumerate(messages[begin:], begin) if message.origin is Origin.USER]
+        new = (own_words(messages[at]) for at in users if at != spared)
         said = (text for text in (*(fact.text for fact in past), *new) if text)
         return int(sum(self.size(text) + 4 for text in said) * SAID_TWICE)
 
@@ -173,7 +171,7 @@ class Rooms:
         free -= self.words + FRAME
         for index in range(len(self.ground.messages) - 1, begin - 1, -1):
             log -= own[index - begin]
-            tokens = self.tokens(index)
+            tokens = self.each[index]
             if tail + tokens + min(log, LOG_MOST) > free:
                 break
             tail += tokens
@@ -193,7 +191,7 @@ class Rooms:
         if self.by_model:
             return max(self.tail(share, pins) - stay, 0)
         if self.newest is not None and self.newest < cut and not self.carried:
-            stay += self.tokens(self.newest)
+            stay += self.each[self.newest]
         return max(int(self._free(pins) * share) - stay, 0)
 
     def inside(self, share: float, fixed: int, facts: Facts, ledger: Ledger, left: int = 0) -> tuple[int, int]:
@@ -217,17 +215,14 @@ class Rooms:
         if self.newest is None:
             return 0
         free = self.limit - self.head - self.size(checkpoint) - CLAMP_MARK
-        length = len(self.ground.messages[self.newest].text) / max(self.tokens(self.newest), 1)
+        length = len(self.ground.messages[self.newest].text) / max(self.each[self.newest], 1)
         return max(int(free * length * USER_MARGIN), 100)
 
     def sizes(self, start: int, tokens: int) -> list[int]:
         """The messages' tokens, counted from the end as far as a tail of so many tokens can reach; before that, 0."""
         messages = self.ground.messages
-        found = [0] * len(messages)
-        total = 0
-        for index in range(len(messages) - 1, start - 1, -1):
-            found[index] = self.tokens(index)
-            total += found[index]
-            if total > tokens:
-                break
-        return found
+        first, total = len(messages), 0
+        while first > start and total <= tokens:
+            first -= 1
+            total += self.each[first]
+        return [0] * first + self.each[first:]
