@@ -6,7 +6,8 @@ The first attempt keeps as much tail as the target allows; later ones keep less,
 stand, fold everything, and at last, if nothing else fits, clamp the newest user message itself. A view should leave
 room for the next turns: one that fits and leaves none is taken only when no attempt does better. A model is asked
 once, for the first; the rest is extraction. If the last attempt does not fit either, CannotFit carries it. What a
-checkpoint says is made in checkpoint.py, how much room it has in rooms.py.
+checkpoint says is made in checkpoint.py, how much room it has in rooms.py, what lies before a cut is in spans.py, and
+the view behind it in views.py.
 """
 
 from __future__ import annotations
@@ -16,29 +17,27 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from foldline.core.budget import Budget
-from foldline.core.checkpoint import Checkpoint, Frame, Recipe, compose, snapshot_of
+from foldline.core.checkpoint import Checkpoint, compose, snapshot_of
 from foldline.core.cuts import MIN_KEEP, choose, legal
 from foldline.core.cycles import Pairing
-from foldline.core.effects import Asking, ViewPlan
-from foldline.core.facts import Facts, facts_of, now_of
-from foldline.core.fold import BrokenPromise, newest_user, prove, with_cycles
-from foldline.core.ground import Ground, behind, front_again, silent_before, within
-from foldline.core.ledger import Ledger, ledger_of
+from foldline.core.effects import Asking
+from foldline.core.fold import BrokenPromise
+from foldline.core.ground import Ground
 from foldline.core.meter import Meter
 from foldline.core.options import Options
 from foldline.core.policy import Decision, at_ease
 from foldline.core.prune import PruneSettings
 from foldline.core.receipt import Attempt
-from foldline.core.repair import Repaired, repair
-from foldline.core.resume import resume
 from foldline.core.rooms import Rooms
 from foldline.core.shorten import shorten
+from foldline.core.spans import Spans
 from foldline.core.story import Story
 from foldline.core.stubbing import only, stubbed
 from foldline.core.summarise import EXTRACTED, Span, Written, summarise
 from foldline.core.summary import render
+from foldline.core.views import Shown, Views
 from foldline.errors import CannotFit
-from foldline.model import Message, Notice
+from foldline.model import Message
 
 SNAPSHOT_SHARE = 0.12
 """Share of the checkpoint that shows the latest folded messages."""
@@ -59,18 +58,19 @@ LAST_STEP = 2
 class Folded:
     """A view that fits, with everything that is to be kept of how it was made."""
 
-    mended: Repaired
-    tokens: int
+    shown: Shown
     checkpoint: Checkpoint
-    plan: ViewPlan
     covered: tuple[str, ...]
     written: Written
     left_out: tuple[tuple[str, int], ...] = ()
-    notices: tuple[Notice, ...] = ()
 
     @property
     def view(self) -> tuple[Message, ...]:
-        return self.mended.messages
+        return self.shown.mended.messages
+
+    @property
+    def tokens(self) -> int:
+        return self.shown.plan.tokens
 
 
 class _Step(NamedTuple):
@@ -104,13 +104,15 @@ class Compaction:
         self, ground: Ground, options: Options, budget: Budget, meter: Meter, decision: Decision, story: Story
     ) -> None:
         self.ground, self.options, self.budget, self.meter = ground, options, budget, meter
-        self.decision, self.story = decision, story
+        self.decision = decision
         self.pairing: Pairing = story.pairing
         self.limit = min(options.to or budget.room, budget.room)
         asked_for = options.force and not options.ahead
         self.ease = self.limit if asked_for else min(at_ease(budget), self.limit)
         self.rooms = self._rooms()
         self.size = self.rooms.size
+        self.spans = Spans(ground, options, story, self.rooms)
+        self.views = Views(ground, options, meter, self.pairing, decision.in_row)
         self.asked: tuple[Attempt, ...] = ()
         self.by_model: dict[int, Written] = {}
 
@@ -155,7 +157,7 @@ class Compaction:
         """A few large messages fill the view, and could be shortened or folded."""
         if self.rooms.by_model or self.options.pivot is not None or cut == len(self.ground.messages):
             return False
-        return self.rooms.is_heavy(self.options.pins, self._stay(cut, folded.plan.settings))
+        return self.rooms.is_heavy(self.options.pins, self._stay(cut, folded.shown.plan.settings))
 
     def _must_fit(self, smallest: Folded | None) -> None:
         """Nothing could be folded: well if everything fits as it is."""
@@ -199,30 +201,33 @@ class Compaction:
 
     def _fold(self, cut: int, step: _Step, options: Options) -> Generator[Asking, list[Any], Folded | None]:
         """One attempt: the checkpoint of everything before the cut, and the view with it."""
-        span = self._span(cut)
+        span = self.spans.span(cut)
         settings, stay = self._clamped(cut, step)
-        ledger = self._ledger(span)
+        ledger = self.spans.ledger(span)
         snapshot = self._snapshot(span, step)
-        frame = self._frame(span, cut, "")
+        frame = self.spans.frame(cut, span)
         fixed = self.size(snapshot) + self.size(frame.resume) + self.size(frame.plan) + CARRIED * frame.carried
-        told = self._told(cut, span)
+        told = self.spans.told(cut, span)
         kept = options.direction == "up-to"
         share = self._share(step)
         left = self.rooms.left(share, self.options.pins, cut, stay) if kept else 0
         room, space = self.rooms.inside(share, fixed, told, ledger, left)
         written = yield from self._written(cut, span, space, options)
-        frame = self._frame(span, cut, written.author)
+        frame = replace(frame, author=written.author or frame.author)
         composed = compose(written.summary, told, ledger, snapshot, frame, room, self.size)
         spare = room - composed.tokens
         if spare > SPARE and written.author == EXTRACTED and not composed.left_out:  # the log takes what notes leave
             space = self.size(render(written.summary)) + spare
             written = yield from self._written(cut, span, space, replace(options, cheap=None, fallback=None))
             composed = compose(written.summary, told, ledger, snapshot, frame, room, self.size)
-        checkpoint = self._checkpoint(cut, span, written, ledger, composed.text)
+        checkpoint = self.spans.checkpoint(cut, span, written, ledger, composed.text)
+        length = self.rooms.user(checkpoint.text) if step.clamp_user else 0
         try:
-            return self._shown(cut, span, checkpoint, step, settings, written, composed.left_out)
+            shown = self.views.shown(cut, checkpoint, settings, length)
         except BrokenPromise:
             return None
+        left_out = (*composed.left_out, ("summary", written.left_out)) if written.left_out else composed.left_out
+        return Folded(shown, checkpoint, tuple(message.identity for message in span.messages), written, left_out)
 
     def _clamped(self, cut: int, step: _Step) -> tuple[PruneSettings | None, int]:
         """How the results behind the cut are shortened, and the tokens that are left then."""
@@ -242,14 +247,6 @@ class Compaction:
         pruned = stubbed(messages, settings or only(self.options.prune), self.ground.plan.stubs, pinned)
         return round(sum(map(self.meter.message, pruned.messages)) * self.meter.ratio)
 
-    def _told(self, cut: int, span: Span) -> Facts:
-        """The facts that the notes show: a user message that stands right behind them is not shown twice."""
-        newest = self.rooms.newest
-        if newest is None or newest >= cut or self.options.direction == "from":
-            return span.facts
-        source = self.ground.messages[newest].identity
-        return Facts(tuple(fact for fact in span.facts.facts if (fact.kind, fact.source) != ("user", source)))
-
     def _snapshot(self, span: Span, step: _Step) -> str:
         """The latest folded messages; where there is no model, the work log ends with them."""
         if not self.options.voices:
@@ -268,135 +265,6 @@ class Compaction:
         short = shorten(written.summary, room, self.size)
         return replace(written, summary=short.summary, attempts=self.asked, left_out=short.left_out)
 
-    def _span(self, cut: int) -> Span:
-        ground = self.ground
-        start, stop = self._ends(cut)
-        past = None if self.options.direction == "from" else ground.past
-        first = start if past is None else past.stop
-        messages = ground.messages[start:stop]
-        pairing = within(ground, self.pairing, start, stop)
-        done = self.story.deeds(start, stop)
-        facts = facts_of(messages, done, first=first, start=start)
-        facts = past.facts.then(facts) if past else facts
-        facts = facts.then(self._now(stop, first + len(messages)))
-        voices = self.story.voices(start, stop) if self.options.voices else None
-        tokens = tuple(self.rooms.each[start:stop]) if self.options.voices else ()
-        return Span(messages, pairing, first, facts, done, past, voices, tokens)
-
-    def _ends(self, cut: int) -> tuple[int, int]:
-        """The first message that is folded, and the one after the last."""
-        return (cut, len(self.ground.messages)) if self.options.direction == "from" else (self.ground.begin, cut)
-
-    def _now(self, stop: int, first: int) -> Facts:
-        """How things stand at the end of the history: a checkpoint that told of its span's end would be out of date."""
-        messages = self.ground.messages
-        return now_of(messages[stop:], self.story.deeds(stop, len(messages)), first=first, start=stop)
-
-    def _ledger(self, span: Span) -> Ledger:
-        ledger = ledger_of(span.deeds)
-        return span.previous.ledger.then(ledger) if span.previous else ledger
-
-    def _frame(self, span: Span, cut: int, author: str) -> Frame:
-        kept = cut < len(self.ground.messages) and self.options.direction == "up-to"
-        text = resume(self.options.manner, self.options.abilities)
-        begun = self._is_begun(cut)
-        return Frame(_covered(span), author or "a model", text, kept, self.options.transcript, self.options.plan, begun)
-
-    def _is_begun(self, cut: int) -> bool:
-        """The newest user message stands behind the checkpoint, and work on it before the cut."""
-        newest = self.rooms.newest
-        if newest is None or self.options.direction == "from":
-            return False
-        return newest < cut and any(message.role == "assistant" for message in self.ground.messages[newest:cut])
-
-    def _checkpoint(self, cut: int, span: Span, written: Written, ledger: Ledger, text: str) -> Checkpoint:
-        options, digests = self.options, self.ground.digests
-        suffix = options.direction == "from"
-        return Checkpoint(
-            text=text,
-            skeleton=digests[-1] if suffix else digests[cut - 1],
-            start=cut if suffix else 0,
-            stop=len(self.ground.messages) if suffix else _covered(span),
-            recipe=Recipe(
-                written.summary.style,
-                options.focus,
-                written.author,
-                written.summary.version,
-                options.direction,
-                options.manner.kind,
-            ),
-            summary=written.summary,
-            facts=span.facts,
-            ledger=ledger,
-            generation=span.previous.generation + 1 if span.previous else 1,
-            parent=span.previous.ref if span.previous else "",
-            scope=options.scope,
-        )
-
-    def _shown(
-        self,
-        cut: int,
-        span: Span,
-        checkpoint: Checkpoint,
-        step: _Step,
-        clamp: PruneSettings | None,
-        written: Written,
-        left_out: tuple[tuple[str, int], ...],
-    ) -> Folded:
-        messages = self.ground.messages
-        plan, notices = self._plan(cut, checkpoint, step)
-        front = front_again(self.ground.conversation.grammar, messages, plan, checkpoint)
-        view = (*front, *messages[plan.start :])
-        settings = clamp or only(self.options.prune)
-        pruned = stubbed(view, settings, self.ground.plan.stubs, [messages[pin] for pin in plan.pins])
-        given = self.ground.conversation
-        pairing = behind(front, self.ground, self.pairing, plan.start)
-        mended = repair(pruned.messages, given.grammar, pairing, thinking=given.head.thinks_first)
-        if not notices:
-            prove(mended.messages, messages, given.grammar, None if mended.repairs else pairing)
-        tokens = self._tokens(mended.messages)
-        stubs = frozenset(stub.key for stub in pruned.stubs)
-        plan = replace(plan, tokens=tokens, stubs=stubs, settings=clamp)
-        if written.left_out:
-            left_out = (*left_out, ("summary", written.left_out))
-        covered = tuple(message.identity for message in span.messages)
-        return Folded(mended, tokens, checkpoint, plan, covered, written, left_out, notices)
-
-    def _plan(self, cut: int, checkpoint: Checkpoint, step: _Step) -> tuple[ViewPlan, tuple[Notice, ...]]:
-        messages, digests = self.ground.messages, self.ground.digests
-        plan = ViewPlan(
-            digests[-1],
-            len(messages),
-            cut,
-            checkpoint=checkpoint.ref,
-            in_row=self.decision.in_row,
-            ready=self.options.ahead,
-        )
-        newest = newest_user(messages)
-        if self.options.direction == "from":
-            carried = newest if newest is not None and newest >= cut else None
-            shown = {*range(cut), *with_cycles(self.options.pins, self.pairing)}
-            carried = None if carried in shown else carried
-            return replace(plan, start=len(messages), pins=tuple(sorted(shown)), carried=carried), ()
-        pins = self._pins(cut)
-        plan = replace(plan, pins=pins, silent=silent_before(digests, cut))
-        if newest is None or newest >= cut or newest in pins:
-            return plan, ()
-        plan = replace(plan, carried=newest)
-        length = self.rooms.user(checkpoint.text) if step.clamp_user else 0
-        text = messages[newest].text
-        if not length or len(text) <= length:
-            return plan, ()
-        what = f"the newest user message of {len(text):,} characters is shown by its ends only"
-        return replace(plan, clamped=length), (Notice("user-clamped", what),)
-
-    def _pins(self, cut: int) -> tuple[int, ...]:
-        """Messages before the cut that stay as they are: those named now, and those pinned before."""
-        shown = self.ground.shown
-        before = () if shown and shown.recipe.direction == "from" else self.ground.plan.pins
-        named = (pin for pin in (*before, *self.options.pins) if 0 <= pin < cut)
-        return tuple(sorted(with_cycles(named, self.pairing)))
-
     def _tokens(self, view: tuple[Message, ...]) -> int:
         return self.meter.count(self.ground.conversation.with_messages(view)).tokens
 
@@ -407,8 +275,3 @@ class Compaction:
 
 def _tokens_of(folded: Folded) -> int:
     return folded.tokens
-
-
-def _covered(span: Span) -> int:
-    """Messages that a checkpoint of this span stands for, its ancestors' included."""
-    return len(span.messages) + (span.previous.stop if span.previous else 0)

@@ -205,12 +205,14 @@ class _Turn:
             return (yield from self._resting(ground, decision))
         storm = (Notice("storm", decision.reason),) if decision.storm else ()
         self.notices += storm
-        for notice in (*storm, *folded.notices):
+        for notice in (*storm, *folded.shown.notices):
             yield Tell(notice)
-        lost = yield from self._saved(Save(folded.plan, folded.checkpoint, folded.covered, self._over(folded.plan)))
+        lost = yield from self._saved(
+            Save(folded.shown.plan, folded.checkpoint, folded.covered, self._over(folded.shown.plan))
+        )
         if lost:
             return (yield from self._beaten(ground, decision, lost))
-        return self._view(folded.view, decision, ground, plan=folded.plan, folded=folded)
+        return self._view(folded.view, decision, ground, plan=plan, folded=folded)
 
     def _with_surroundings(self) -> Generator[Effect, Any, Options]:
         """The options, with what the agent keeps besides: read now, and from now on part of the checkpoint."""
@@ -255,7 +257,7 @@ class _Turn:
         instead: Ground | None = None,
     ) -> View:
         """The view and its receipt. `instead` is how the history is shown now, where not by a fold of this turn."""
-        mended = folded.mended if folded else self.scale.mended(view)
+        mended = folded.shown.mended if folded else self.scale.mended(view)
         same = mended.messages == self.given.messages
         conversation = self.given if same else self.given.with_messages(mended.messages)  # at rest the very input
         last = self._shown(ground)
@@ -316,7 +318,7 @@ def _with_fold(receipt: Receipt, folded: Folded) -> Receipt:
         chunks=folded.written.chunks,
         findings=folded.written.findings,
         left_out=folded.left_out,
-        notices=(*receipt.notices, *folded.notices),
+        notices=(*receipt.notices, *folded.shown.notices),
     )
 
 

@@ -1,0 +1,104 @@
+"""What lies before a cut: the messages that are folded, what is known of them, and the checkpoint that stands for them.
+
+    cut ── span, told, ledger, frame ──> what a checkpoint is composed from ── checkpoint ──> one row
+
+Where to cut is decided in compaction.py; how the view looks then, in views.py.
+"""
+
+from __future__ import annotations
+
+from foldline.core.checkpoint import Checkpoint, Frame, Recipe
+from foldline.core.facts import Facts, facts_of, now_of
+from foldline.core.ground import Ground, within
+from foldline.core.ledger import Ledger, ledger_of
+from foldline.core.options import Options
+from foldline.core.resume import resume
+from foldline.core.rooms import Rooms
+from foldline.core.story import Story
+from foldline.core.summarise import Span, Written
+
+
+class Spans:
+    """The spans of one fold, by their cuts."""
+
+    def __init__(self, ground: Ground, options: Options, story: Story, rooms: Rooms) -> None:
+        self.ground, self.options, self.story = ground, options, story
+        self.newest, self.each = rooms.newest, rooms.each
+
+    def span(self, cut: int) -> Span:
+        ground = self.ground
+        start, stop = self._ends(cut)
+        past = None if self.options.direction == "from" else ground.past
+        first = start if past is None else past.stop
+        messages = ground.messages[start:stop]
+        pairing = within(ground, self.story.pairing, start, stop)
+        done = self.story.deeds(start, stop)
+        facts = facts_of(messages, done, first=first, start=start)
+        facts = past.facts.then(facts) if past else facts
+        facts = facts.then(self._now(stop, first + len(messages)))
+        voices = self.story.voices(start, stop) if self.options.voices else None
+        tokens = tuple(self.each[start:stop]) if self.options.voices else ()
+        return Span(messages, pairing, first, facts, done, past, voices, tokens)
+
+    def _ends(self, cut: int) -> tuple[int, int]:
+        """The first message that is folded, and the one after the last."""
+        return (cut, len(self.ground.messages)) if self.options.direction == "from" else (self.ground.begin, cut)
+
+    def _now(self, stop: int, first: int) -> Facts:
+        """How things stand at the end of the history: a checkpoint that told of its span's end would be out of date."""
+        messages = self.ground.messages
+        return now_of(messages[stop:], self.story.deeds(stop, len(messages)), first=first, start=stop)
+
+    def told(self, cut: int, span: Span) -> Facts:
+        """The facts that the notes show: a user message that stands right behind them is not shown twice."""
+        newest = self.newest
+        if newest is None or newest >= cut or self.options.direction == "from":
+            return span.facts
+        source = self.ground.messages[newest].identity
+        return Facts(tuple(fact for fact in span.facts.facts if (fact.kind, fact.source) != ("user", source)))
+
+    def ledger(self, span: Span) -> Ledger:
+        ledger = ledger_of(span.deeds)
+        return span.previous.ledger.then(ledger) if span.previous else ledger
+
+    def frame(self, cut: int, span: Span) -> Frame:
+        kept = cut < len(self.ground.messages) and self.options.direction == "up-to"
+        text = resume(self.options.manner, self.options.abilities)
+        begun = self._is_begun(cut)
+        return Frame(_covered(span), "a model", text, kept, self.options.transcript, self.options.plan, begun)
+
+    def _is_begun(self, cut: int) -> bool:
+        """The newest user message stands behind the checkpoint, and work on it before the cut."""
+        newest = self.newest
+        if newest is None or self.options.direction == "from":
+            return False
+        return newest < cut and any(message.role == "assistant" for message in self.ground.messages[newest:cut])
+
+    def checkpoint(self, cut: int, span: Span, written: Written, ledger: Ledger, text: str) -> Checkpoint:
+        options, digests = self.options, self.ground.digests
+        suffix = options.direction == "from"
+        return Checkpoint(
+            text=text,
+            skeleton=digests[-1] if suffix else digests[cut - 1],
+            start=cut if suffix else 0,
+            stop=len(self.ground.messages) if suffix else _covered(span),
+            recipe=Recipe(
+                written.summary.style,
+                options.focus,
+                written.author,
+                written.summary.version,
+                options.direction,
+                options.manner.kind,
+            ),
+            summary=written.summary,
+            facts=span.facts,
+            ledger=ledger,
+            generation=span.previous.generation + 1 if span.previous else 1,
+            parent=span.previous.ref if span.previous else "",
+            scope=options.scope,
+        )
+
+
+def _covered(span: Span) -> int:
+    """Messages that a checkpoint of this span stands for, its ancestors' included."""
+    return len(span.messages) + (span.previous.stop if span.previous else 0)

@@ -1,0 +1,93 @@
+"""The view behind a checkpoint: what stands before it, the checkpoint itself, the tail, proved to keep every promise.
+
+    cut, checkpoint ── plan, front, stubs, repair, proof ──> Shown
+
+Where to cut and what the checkpoint says is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from foldline.core.checkpoint import Checkpoint
+from foldline.core.cycles import Pairing
+from foldline.core.effects import ViewPlan
+from foldline.core.fold import newest_user, prove, with_cycles
+from foldline.core.ground import Ground, behind, front_again, silent_before
+from foldline.core.meter import Meter
+from foldline.core.options import Options
+from foldline.core.prune import PruneSettings
+from foldline.core.repair import Repaired, repair
+from foldline.core.stubbing import only, stubbed
+from foldline.model import Notice
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A view, how it can be made again, and what is to be said of it."""
+
+    mended: Repaired
+    plan: ViewPlan
+    notices: tuple[Notice, ...] = ()
+
+
+class Views:
+    """The views of one fold, by their cuts. `in_row` counts the folds so far that brought too little."""
+
+    def __init__(self, ground: Ground, options: Options, meter: Meter, pairing: Pairing, in_row: int) -> None:
+        self.ground, self.options, self.meter = ground, options, meter
+        self.pairing, self.in_row = pairing, in_row
+
+    def shown(self, cut: int, checkpoint: Checkpoint, clamp: PruneSettings | None, length: int) -> Shown:
+        """The view; of a newest user message that has to be carried, `length` characters at most (0: all).
+
+        Raises BrokenPromise where such a view cannot be.
+        """
+        messages = self.ground.messages
+        plan, notices = self._plan(cut, checkpoint, length)
+        front = front_again(self.ground.conversation.grammar, messages, plan, checkpoint)
+        view = (*front, *messages[plan.start :])
+        settings = clamp or only(self.options.prune)
+        pruned = stubbed(view, settings, self.ground.plan.stubs, [messages[pin] for pin in plan.pins])
+        given = self.ground.conversation
+        pairing = behind(front, self.ground, self.pairing, plan.start)
+        mended = repair(pruned.messages, given.grammar, pairing, thinking=given.head.thinks_first)
+        if not notices:
+            prove(mended.messages, messages, given.grammar, None if mended.repairs else pairing)
+        tokens = self.meter.count(given.with_messages(mended.messages)).tokens
+        stubs = frozenset(stub.key for stub in pruned.stubs)
+        return Shown(mended, replace(plan, tokens=tokens, stubs=stubs, settings=clamp), notices)
+
+    def _plan(self, cut: int, checkpoint: Checkpoint, length: int) -> tuple[ViewPlan, tuple[Notice, ...]]:
+        messages, digests = self.ground.messages, self.ground.digests
+        plan = ViewPlan(
+            digests[-1],
+            len(messages),
+            cut,
+            checkpoint=checkpoint.ref,
+            in_row=self.in_row,
+            ready=self.options.ahead,
+        )
+        newest = newest_user(messages)
+        if self.options.direction == "from":
+            carried = newest if newest is not None and newest >= cut else None
+            shown = {*range(cut), *with_cycles(self.options.pins, self.pairing)}
+            carried = None if carried in shown else carried
+            return replace(plan, start=len(messages), pins=tuple(sorted(shown)), carried=carried), ()
+        pins = self._pins(cut)
+        plan = replace(plan, pins=pins, silent=silent_before(digests, cut))
+        if newest is None or newest >= cut or newest in pins:
+            return plan, ()
+        plan = replace(plan, carried=newest)
+        text = messages[newest].text
+        if not length or len(text) <= length:
+            return plan, ()
+        what = f"the newest user message of {len(text):,} characters is shown by its ends only"
+        return replace(plan, clamped=length), (Notice("user-clamped", what),)
+
+    def _pins(self, cut: int) -> tuple[int, ...]:
+        """Messages before the cut that stay as they are: those named now, and those pinned before."""
+        shown = self.ground.shown
+        before = () if shown and shown.recipe.direction == "from" else self.ground.plan.pins
+        named = (pin for pin in (*before, *self.options.pins) if 0 <= pin < cut)
+        return tuple(sorted(with_cycles(named, self.pairing)))
