@@ -207,9 +207,8 @@ class _Turn:
         self.notices += storm
         for notice in (*storm, *folded.shown.notices):
             yield Tell(notice)
-        lost = yield from self._saved(
-            Save(folded.shown.plan, folded.checkpoint, folded.covered, self._over(folded.shown.plan))
-        )
+        plan = folded.shown.plan
+        lost = yield from self._saved(Save(plan, folded.checkpoint, folded.covered, self._over(plan)))
         if lost:
             return (yield from self._beaten(ground, decision, lost))
         return self._view(folded.view, decision, ground, plan=plan, folded=folded)

@@ -25,7 +25,7 @@ from foldline.core.styles import CHECKPOINT
 from foldline.core.summary import Section, Summary
 from foldline.core.text import beginning
 from foldline.core.tools import command_of
-from foldline.core.worklog import ASIDE, Line, answers, carried, entries, shown, subject
+from foldline.core.worklog import ASIDE, Line, answers, below, carried, entries, shown, subject
 from foldline.model import Message, Origin
 
 Size: TypeAlias = Callable[[str], int]
@@ -126,7 +126,7 @@ def _longest(write: Callable[[int], str], room: int, size: Size) -> str:
 
 
 def _quote(text: str, length: int) -> str:
-    return f"“{beginning(text, length)}”"
+    return f"“{below(beginning(text, length))}”"
 
 
 def _goal(facts: Facts, length: int) -> str:
@@ -241,7 +241,7 @@ def _by_worth(shelf: _Shelf, lines: Mapping[int, Line], counts: Counts) -> None:
     covered: set[str] = {name for place in shelf.chosen for name in named[place]}
 
     def value(place: int) -> float:
-        new = sum(worth[name] for name in named[place] if name not in covered)
+        new = math.fsum(worth[name] for name in named[place] if name not in covered)
         return lines[place].weight * new / (LABEL_TOKENS + len(lines[place].text) / 4)
 
     heap = [(-value(place), place) for place in lines if named[place] and place not in shelf.chosen]

@@ -11,15 +11,18 @@ from __future__ import annotations
 import math
 import posixpath
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import NamedTuple
 
 from foldline.core.facts import Fact, Facts
 from foldline.core.ledger import Ledger
-from foldline.core.sentences import sentences
-from foldline.core.text import head
+from foldline.core.sentences import bears_rule, sentences, turns
+from foldline.core.text import beginning, head
+from foldline.core.worklog import below, in_ticks
 
 LONG_MESSAGE = 1_500
 """Characters of a user message above which its pasted blocks are named instead of shown."""
@@ -29,6 +32,8 @@ LONGEST_WORDS = 6_000
 """Characters of the user's own words in one message that are shown: ten times what people type, a tenth of a dump."""
 LONGEST_ERROR = 200
 """Characters of an error: what went wrong stands at its beginning."""
+LONGEST_TASK = 300
+"""Characters of a task: what goes on longer is a plan, and would take the room of the user's words."""
 PRESSING = 1_000_000_000
 """Added to what must not be left out while anything else of its kind is in: more than any message's number."""
 TOGETHER = 30
@@ -49,9 +54,15 @@ _TITLES = {
     "waiting": "Waiting for the user",
 }
 _WORD = re.compile(r"[^\W\d_]+")
-_OPENING = re.compile(r"^(?=#{1,6} |</?[a-z]+-files>)", re.M)
-_WORKING = re.compile(r".*?(?:<analysis>|^Analysis:).*?(?:</analysis>|^Summary:)", re.S | re.M)
-"""Where a summary that was left in the conversation reasons before it tells."""
+_STRETCH = re.compile(r".{1,200}(?=\s|$)|.{1,200}", re.S)
+"""Some words of a sentence that does not end."""
+_THINKS = re.compile(r"<analysis>|^Analysis:", re.M)
+_TELLS = re.compile(r"</analysis>|^Summary:", re.M)
+"""Where a summary that was left in the conversation reasons, and where it tells what it found."""
+_QUOTES = ("## Goal\nFirst asked: ", "## Immediate Task\nCONTINUE: ")
+"""Where a summary made without a model quotes the user."""
+_ROOT = -1
+"""The place of the folder that the paths below it are in."""
 _CLOSING = re.compile(
     r"^(?:If you need specific details from before compaction|Please continue the conversation)", re.M
 )
@@ -126,7 +137,18 @@ def _within(pieces: Sequence[Piece], kept: Sequence[Piece], room: int, size: Cal
             return Notes(text, tokens, tuple(left.items()))
         if not kept:
             return Notes("", 0, tuple(left.items()))
-        kept = [*kept[:-1], *kept[-1].cut()]
+        kept = _fewer(kept, tokens - room, size)
+
+
+def _fewer(kept: Sequence[Piece], over: int, size: Callable[[str], int]) -> list[Piece]:
+    """Without the last pieces that take half of what is too much; where they take more, with the last one shorter.
+
+    By halves, for together pieces have fewer tokens than each by itself: so no more go than must.
+    """
+    stop, over = len(kept), over // 2
+    while stop and (over := over - size(kept[stop - 1].text)) >= 0:
+        stop -= 1
+    return list(kept[:stop]) if stop < len(kept) else [*kept[:-1], *kept[-1].cut()]
 
 
 def needed(facts: Facts, ledger: Ledger, size: Callable[[str], int], whole: int) -> int:
@@ -141,7 +163,10 @@ def _choose(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> l
     """Those that fit, by rank; the first of a section brings its heading."""
     kept: list[Piece] = []
     opened: set[str] = set()
+    closed: set[str] = set()
     for piece in pieces:
+        if piece.section in closed:
+            continue
         heading = 0 if piece.section in opened else size(_framed(piece.section, [])) + 1
         form: Piece | None = piece
         while form and size(form.text) + 1 + heading > room:
@@ -150,20 +175,25 @@ def _choose(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> l
             kept.append(form)
             opened.add(form.section)
             room -= size(form.text) + 1 + heading
+        elif piece.order == _ROOT:  # the paths say nothing without it
+            closed.add(piece.section)
     return kept
 
 
 def _counted(pieces: Sequence[Piece], kept: Sequence[Piece]) -> dict[str, int]:
     """How many pieces of each section are not kept."""
-    left = Counter(piece.section for piece in pieces)
-    left.subtract(piece.section for piece in kept)
+    left = Counter(piece.section for piece in pieces if piece.order != _ROOT)
+    left.subtract(piece.section for piece in kept if piece.order != _ROOT)
     return {section: count for section, count in left.items() if count}
 
 
 def _said(facts: Facts, told: str, whole: int) -> Iterator[Piece]:
     """The user's messages, each at one place: a short one that rules or decides stands whole where rules or decisions
     do; of a long one they are shown there once more, so that they cannot be overlooked."""
-    places = {message.at: place for message in facts.of("user") if (place := _place(message, facts))}
+    telling: dict[int, list[Fact]] = {}
+    for fact in facts.of("rule", "decision"):
+        telling.setdefault(fact.at, []).append(fact)
+    places = {message.at: place for message in facts.of("user") if (place := _place(message, telling))}
     for fact in facts.of("rule", "decision"):
         section = "rules" if fact.kind == "rule" else "decisions"
         if fact.at not in places:
@@ -176,32 +206,36 @@ def _said(facts: Facts, told: str, whole: int) -> Iterator[Piece]:
     for fact, worth in zip(messages, _worths(messages), strict=True):
         section = places.get(fact.at, "")
         if section:
-            telling = [found for found in facts.of("rule", "decision") if found.at == fact.at]
-            about = next((_asked(found) for found in telling if found.about), "")
-            shorter = "\n".join(f"- {_quoted(found)}{_asked(found)}" for found in telling)
+            about = next((_asked(found) for found in telling[fact.at] if found.about), "")
+            shorter = "\n".join(f"- {_quoted(found)}{_asked(found)}" for found in telling[fact.at])
             yield Piece(section, f"- {_quoted(fact)}{about}", _RANKS[section], fact.at, fact.at, (shorter,))
-        elif f"“{fact.text}”" not in told or fact.about:
+        elif fact.about or not _is_quoted(fact.text, told):
             pressing = PRESSING if fact.at in ruling or fact is messages[0] else 0
             media = f" (pictures or files: {fact.about}, not shown here)" if fact.about else ""
-            text, *forms = (f"[{fact.at + 1}] {_below(words)}{media}" for words in _forms(fact.text, whole))
+            text, *forms = (f"[{fact.at + 1}] {below(words)}{media}" for words in _forms(fact.text, whole))
             yield Piece("said", text, _RANKS["said"], pressing + worth, fact.at, tuple(forms))
 
 
 def _retold(text: str, length: int) -> list[str]:
     """The lines of an earlier summary without its working, by turns from its beginning and its end."""
-    working, closing = _WORKING.match(text), _CLOSING.search(text)
-    told = text[working.end() if working else 0 : closing.start() if closing else None]
-    lines = [line for line in told.split("\n") if line.strip()]
+    thinks, closing = _THINKS.search(text), _CLOSING.search(text)
+    tells = _TELLS.search(text, thinks.end()) if thinks else None
+    told = text[tells.end() if tells else 0 : closing.start() if closing else None]
+    lines = deque(beginning(line, length // 2) for line in told.splitlines() if line.strip())
     first: list[str] = []
     last: list[str] = []
-    while lines:
+    while lines and len(lines[-1 if len(first) > len(last) else 0]) <= length:
         ends = len(first) > len(last)
-        line = lines.pop() if ends else lines.pop(0)
+        line = lines.pop() if ends else lines.popleft()
         length -= len(line)
-        if length < 0:
-            break
         (last if ends else first).append(line)
-    return [*first, *reversed(last)]
+    missing = [f"({len(lines):,} more lines left out here)"] if lines else []
+    return [*first, *missing, *reversed(last)]
+
+
+def _is_quoted(text: str, told: str) -> bool:
+    """The summary shows it as the user's words: that somebody says the same elsewhere in it is not enough."""
+    return any(f"{lead}“{below(text)}”" in told for lead in _QUOTES)
 
 
 def _forms(text: str, whole: int) -> list[str]:
@@ -217,9 +251,9 @@ def _forms(text: str, whole: int) -> list[str]:
     return [text, *forms] if len(text) <= whole and words != text else forms
 
 
-def _place(message: Fact, facts: Facts) -> str:
+def _place(message: Fact, telling: Mapping[int, Sequence[Fact]]) -> str:
     """Where a short message stands whole; "" for others."""
-    kinds = {fact.kind for fact in facts.of("rule", "decision") if fact.at == message.at and fact.text in message.text}
+    kinds = {fact.kind for fact in telling.get(message.at, ()) if fact.text in message.text}
     if not kinds or len(message.text) > SHORT_MESSAGE or message.about:
         return ""
     return "rules" if "rule" in kinds else "decisions"
@@ -239,17 +273,24 @@ def _worths(messages: Sequence[Fact]) -> Iterator[float]:
     spread = Counter(word for found in words for word in found)
     most = math.log(len(messages) + 1)
     for number, found in enumerate(words):
-        rare = sum(math.log((len(messages) + 1) / spread[word]) for word in found) / (len(found) or 1)
+        rare = math.fsum(math.log((len(messages) + 1) / spread[word]) for word in found) / (len(found) or 1)
         yield rare / most + number / len(messages)
 
 
 def _quoted(fact: Fact) -> str:
-    return f"“{_below(head(fact.text, LONG_MESSAGE))}” [{fact.at + 1}]"
+    return f"“{below(_gist(fact.text))}” [{fact.at + 1}]"
 
 
-def _below(words: str) -> str:
-    """The user's words, with headings and tags in them moved in: what was pasted opens no section of ours."""
-    return _OPENING.sub("    ", words)
+def _gist(text: str) -> str:
+    """The words; where they go on without an end, those of them that rule or decide."""
+    if len(text) <= LONG_MESSAGE:
+        return text
+    stretches = _STRETCH.findall(text)
+    telling = [bears_rule(stretch) or turns(stretch) for stretch in stretches]
+    shown = map(any, pairwise((False, *telling)))  # what is ruled may stand behind the words that rule
+    runs = groupby(zip(shown, stretches, strict=True), key=itemgetter(0))
+    words = "".join("".join(stretch for _, stretch in run) if shows else " … " for shows, run in runs)
+    return beginning(words.strip() if any(telling) else text, LONG_MESSAGE)
 
 
 def _line(text: str) -> str:
@@ -279,9 +320,11 @@ def _states(facts: Facts) -> Iterator[Piece]:
     first = facts.of("open")[:FIRST_TASKS]
     for number, fact in enumerate(facts.of("open", "done")):
         mark = "[x]" if fact.kind == "done" else "[ ]"
-        status = f" ({_line(fact.about)})" if fact.about else ""
+        status = f" ({head(_line(fact.about), LONGEST_TASK)})" if fact.about else ""
         rank = _RANKS["first tasks" if fact in first else "tasks" if fact.kind == "open" else "done"]
-        yield Piece("tasks", f"- {mark} {_line(fact.text)}{status}", rank, PRESSING - number, number)
+        yield Piece(
+            "tasks", f"- {mark} {beginning(_line(fact.text), LONGEST_TASK)}{status}", rank, PRESSING - number, number
+        )
     for fact in facts.of("approval"):
         text = f"- The assistant asked, and has no answer yet: “{_line(fact.text)}” [{fact.at + 1}]"
         yield Piece("waiting", text, _RANKS["waiting"], PRESSING, fact.at)
@@ -293,7 +336,7 @@ def _states(facts: Facts) -> Iterator[Piece]:
 
 def _trouble(fact: Fact) -> str:
     """What was tried, what it gave, and whether that is over. The cure names what was tried."""
-    text = f"`{head(_line(fact.text), LONGEST_ERROR)}`"
+    text = in_ticks(beginning(_line(fact.text), LONGEST_ERROR))
     if fact.about:
         return f"{text} — {_line(fact.about)}"
     tried = f" (of {_line(fact.key)})" if fact.key else ""
@@ -309,17 +352,18 @@ def _files(ledger: Ledger, told: str) -> Iterator[Piece]:
     yield from _paths("read-files", _once(ledger.read_only), _RANKS["read"])
     untold = (command for command in ledger.commands if not _is_told(command.text, told))
     for order, command in enumerate(untold):
-        line = head(command.text.strip().replace("\n", " ⏎ "), 200)
-        yield Piece("commands", f"- `{line}` — {command.verdict}", _RANKS["commands"], order, order)
+        line = head(" ⏎ ".join(command.text.strip().splitlines()), 200)
+        yield Piece("commands", f"- {in_ticks(line)} — {command.verdict}", _RANKS["commands"], order, order)
 
 
 def _paths(section: str, paths: Sequence[str], rank: int) -> Iterator[Piece]:
-    """Paths that share a folder, with that folder said once, before them."""
+    """Paths that share a folder, with that folder said once, before them; those that do not lie in it come first."""
     root = _root([path for path in paths if path.startswith("/")])
     if root:
-        yield Piece(section, f"in {_line(root)}", rank, len(paths), -1)
+        yield Piece(section, f"in {_line(root)}", rank, len(paths), _ROOT)
     for order, path in enumerate(paths):
-        yield Piece(section, _line(path.removeprefix(root)), rank, order, order)
+        below_it = path.startswith(root)
+        yield Piece(section, _line(path.removeprefix(root)), rank, order, order if below_it else order - PRESSING)
 
 
 def _root(paths: Sequence[str]) -> str:

@@ -21,13 +21,14 @@ import json
 import posixpath
 import re
 from bisect import bisect
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from foldline.core.plans import plans
 from foldline.core.text import beginning, head
-from foldline.core.tools import call_touches
+from foldline.core.tools import call_touches, reads
 from foldline.model import Message, Origin, Text, ToolCall, ToolResult
 
 LONGEST = 2_000
@@ -44,10 +45,23 @@ TORN = 0.5
 """Weight of a line from inside an argument: mostly a file's, which says little without the others."""
 TOOL = "tool output"
 _NUMBERED = re.compile(r"\s*\d{1,6}(?:→|\t|\s?\|)")
-"""A line number before a line of a file, as tools show it."""
+"""A line number before a line of a file, as tools that read files show it."""
 _COLOURS = re.compile(r"\x1b\[[0-9;?]{0,16}[A-Za-z]")
-_WORD = re.compile(r"\w{3}")
+_WORD = re.compile(r"\w{3}|[^\W\x00-\x7f]")
+"""Three letters or digits; one letter of a script in which words may be shorter, or have signs between letters."""
 _LABEL = re.compile(r"\[([^\[\]]{1,200})\](?: (.*))?$")
+_TICKS = re.compile(r"`+")
+_FAILED = ", failed"
+_BLANKS = r"[ \t\u00a0\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]{0,3}"
+"""What a reader may overlook before a heading."""
+_OWN_LINE = re.compile(rf"{_BLANKS}(?:#{{2,6}}\s|#\s+(?:Notes on the conv|End of the notes)|</?[a-z]+-files>)", re.I)
+"""A line that a checkpoint could have of its own. One with `# ` is mostly a comment."""
+_QUOTED_LINE = re.compile(
+    rf"(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])"
+    rf"(?={_BLANKS}(?:#{{1,6}}\s|</?[a-z]+-files>|\[(?:\d{{1,9}}[ \]]|{TOOL})))",
+    re.I,
+)
+"""The same, or a label, on a further line of what is quoted."""
 _FENCES = ("```", "~~~")
 
 
@@ -77,20 +91,31 @@ def entries(messages: Sequence[Message], failed: Set[tuple[str, str]] = frozense
             if isinstance(part, Text):
                 yield from (Line(line, "", index) for line in _lines(part.text))
             elif isinstance(part, ToolCall) and not plans(part.name):
-                yield from _called(part, index, ", failed" if (part.id, part.arguments) in failed else "")
+                yield from _called(part, index, _FAILED if (part.id, part.arguments) in failed else "")
 
 
 def answers(messages: Sequence[Message]) -> Iterator[Line]:
     """Every line of a tool, in order."""
-    asked: dict[str, str] = {}
+    asked: dict[str, deque[ToolCall]] = {}
     for index, message in enumerate(messages):
-        asked |= {call.id: subject(call) for call in message.calls}
+        asked |= {call.id: deque() for call in message.calls}
+        for call in message.calls:
+            asked[call.id].append(call)
         for part in message.parts:
             if isinstance(part, ToolResult):
-                label = f"{TOOL}: {asked.get(part.call_id, 'a tool')}"
-                yield from (Line(line, label, index) for line in _lines(part.text, numbered=True))
+                answered = _next(asked.get(part.call_id))
+                label = f"{TOOL}: {subject(answered) if answered else 'a tool'}"
+                numbered = answered is not None and reads(answered)
+                yield from (Line(line, label, index) for line in _lines(part.text, numbered))
             elif isinstance(part, Text) and message.origin is Origin.TOOL:
                 yield from (Line(line, TOOL, index) for line in _lines(part.text))
+
+
+def _next(calls: deque[ToolCall] | None) -> ToolCall | None:
+    """The call that a result answers: where several of a step share an id, the first that waits."""
+    if not calls:
+        return None
+    return calls.popleft() if len(calls) > 1 else calls[0]
 
 
 def _called(call: ToolCall, index: int, outcome: str) -> Iterator[Line]:
@@ -127,7 +152,8 @@ def _lines(text: str, numbered: bool = False) -> Iterator[str]:
     if len(lines) > MOST_LINES:
         lines = lines[: MOST_LINES * 3 // 4] + lines[-MOST_LINES // 4 :]
     for raw in lines:
-        line = cleaned(_NUMBERED.sub("", raw, count=1) if numbered else raw)
+        number = _NUMBERED.match(raw) if numbered else None
+        line = cleaned(raw[number.end() :] if number else raw)
         if _WORD.search(line) and not line.lstrip().startswith(_FENCES):
             yield line
 
@@ -166,21 +192,43 @@ def _entry(lines: Iterable[Line], number: str) -> Iterator[str]:
 
 def _label(label: str, lines: Sequence[Line]) -> str:
     """The label without the file, where a line has that."""
-    name, _, rest = label.partition(" ")
-    file, comma, outcome = rest.partition(", ")
-    named = file and not lines[0].is_tools and any(line.text.endswith(file) for line in lines)
-    return f"{name}{comma}{outcome}" if named else label
+    whole = label.removesuffix(_FAILED)
+    name, _, file = whole.partition(" ")
+    named = file and not lines[0].is_tools and any(line.text.endswith((f"/{file}", f" {file}")) for line in lines)
+    return name + label[len(whole) :] if named else label
 
 
 def _plainly(text: str) -> str:
-    """A line that could be taken for the beginning of an entry is moved in."""
+    """A line that could be taken for the beginning of an entry, or for a line of the checkpoint's own, is moved in."""
+    if _OWN_LINE.match(text):
+        return f"    {text}"
     return f" {text}" if _LABEL.match(text) else text
+
+
+def below(words: str) -> str:
+    """Quoted words, with headings, tags and labels in them moved in: what was pasted opens no section of ours."""
+    return _QUOTED_LINE.sub("    ", words)
 
 
 def _quoted(line: Line) -> str:
     if not line.is_tools:
         return line.text
-    return f"`` {line.text} ``" if "`" in line.text else f"`{line.text}`"
+    return in_ticks(line.text)
+
+
+def in_ticks(text: str) -> str:
+    """A tool's words on one line, in more ticks than they have in a row: they cannot end their quotation."""
+    ticks = "`" * (1 + max(map(len, _TICKS.findall(text)), default=0))
+    return f"{ticks} {text} {ticks}" if len(ticks) > 1 else f"`{text}`"
+
+
+def _unquoted(text: str) -> str:
+    """The words inside their ticks; a line that has none as it is."""
+    ticks = len(text) - len(text.lstrip("`"))
+    if not ticks or len(text) <= 2 * ticks or not text.endswith("`" * ticks):
+        return text
+    inside = text[ticks:-ticks]
+    return inside.removeprefix(" ").removesuffix(" ") if ticks > 1 else inside
 
 
 def carried(text: str) -> Iterator[Line]:
@@ -195,8 +243,6 @@ def carried(text: str) -> Iterator[Line]:
         label, words = (found.group(1), found.group(2) or "") if found else (label, raw)
         line = Line(words.rstrip(), label, message)
         if line.is_tools:
-            quoted = line.text.strip()
-            mark = "`` " if quoted.startswith("`` ") else "`"
-            line = line._replace(text=quoted.removeprefix(mark).removesuffix(mark[::-1]))
+            line = line._replace(text=_unquoted(line.text.strip()))
         if line.text.strip():
             yield line
