@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from foldline.core.cycles import pair
 from foldline.core.deeds import deeds
-from foldline.core.errors_seen import LONGEST_LINE, MOST, telling_line, troubles
+from foldline.core.errors_seen import LONGEST_LINE, MOST, REFUSED, closing_line, telling_line, troubles
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
 
 
@@ -71,9 +71,42 @@ def test_at_most_one_trouble_waits_for_each_deed(drawn):
     assert len(open_ones) <= 4  # two commands, two files
 
 
+REFUSAL = "The user doesn't want to proceed with this tool use. The tool use was rejected."
+
+
+def test_what_was_said_when_a_call_was_refused_is_no_error():
+    said = f"{REFUSAL} To tell you how to proceed, the user said:\nnot on main please\nand more"
+    [trouble] = found(run("git push", said, True), run("git push"))
+    assert (trouble.text, trouble.tried, trouble.cure) == ("not on main please", "`git push`", REFUSED)
+    [trouble] = found(run("git push", REFUSAL, True))
+    assert trouble.text == "The user doesn't want to proceed with this tool use"
+
+
+def test_a_file_that_is_not_there_is_no_trouble():
+    assert found(("Read", {"file_path": "a.yml"}, "File does not exist.", True)) == ()
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [
+        ("all 9 passed\n\n", "all 9 passed"),
+        ("building\n[main 1a2b3c4] Mend the parser\n 2 files changed", " 2 files changed"),
+        ("src/a.py:3: x = 1\nsrc/b.py", ""),
+        ("9 passed\n" + "later output\n" * 100, ""),
+    ],
+)
+def test_the_line_that_says_how_a_check_ended_is_the_last_of_its_kind(text, line):
+    assert closing_line(ToolResult("x", (Text(text),))) == line.strip()
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            "--- FAIL: TestCount (0.00s)\n    a_test.go:3: got 2\nFAIL\nFAIL\tcli/strategy\t3.2s",
+            "--- FAIL: TestCount (0.00s)",
+        ),
+        ("no test named\nFAIL\tcli/strategy\t3.2s", "FAIL\tcli/strategy\t3.2s"),
         ("collected 3\nE   assert 1 == 2\nFAILED tests/test_a.py::test_b\n1 failed", "FAILED tests/test_a.py::test_b"),
         ("Traceback (most recent call last):\n  File x\nKeyError: 'b'\n", "KeyError: 'b'"),
         ("Exit code 1\nmake: *** No rule to make target", "make: *** No rule to make target"),
@@ -86,6 +119,9 @@ def test_at_most_one_trouble_waits_for_each_deed(drawn):
         ("thread 'main' panicked at src/main.rs", "thread 'main' panicked at src/main.rs"),
         ("    --- FAIL: TestThing (0.1s)", "--- FAIL: TestThing (0.1s)"),
         ("short", "short"),
+        ("(no output)\n\nCommand exited with code 1", ""),
+        ("<no output>", ""),
+        ("(Bash completed with no output)", ""),
         ("<returncode>1</returncode>\n<output>\n</output>", ""),
         ("", ""),
         ("x" * 999 + " error", "x" * LONGEST_LINE),

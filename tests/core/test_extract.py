@@ -45,7 +45,7 @@ def result(id_, text):
 
 def summary_of(*messages, room=2_000, **more):
     done = tuple(deeds(messages, pair(messages, Grammar())))
-    return extract(messages, facts_of(messages, done), room, estimate, **more)
+    return extract(messages, facts_of(messages, done), room, estimate, done=done, **more)
 
 
 line = st.sampled_from(
@@ -208,6 +208,14 @@ def test_what_stands_behind_the_summary_is_not_told_in_it():
     assert found.immediate_task == "CONTINUE: “fix the lexer”"
 
 
+def test_a_question_behind_the_summary_makes_its_last_call_old():
+    messages = (user("start"), says("I run it.", call("a", "Bash", command="make")), says("Done. Shall I push?"))
+    done = tuple(deeds(messages, pair(messages, Grammar())))
+    found = extract(messages[:2], facts_of(messages, done), 2_000, estimate)
+    assert "last call" not in found.immediate_task
+    assert "Shall I push?" in found.immediate_task
+
+
 def test_recent_and_used_names_come_first():
     used = [says(f"I use new_name_{number} in src/used.py") for number in range(3)]
     old = [result("x", f"unused_name_{number} and other_{number} words") for number in range(60)]
@@ -248,9 +256,39 @@ def test_what_was_said_in_passing_gives_way():
 
 def test_a_call_that_failed_is_marked():
     failing = call("a", "Bash", command="make all of it")
-    messages = (says("", failing), result("a", "Exit code 2"))
-    found = extract(messages, Facts(), 500, estimate, failed=frozenset({(failing.id, failing.arguments)}))
-    assert "[1 Bash, failed] command: make all of it" in found.get("context")
+    context = summary_of(says("", failing), result("a", "Exit code 2\nmake: *** no rule for it")).get("context")
+    assert "[1 Bash, failed] command: make all of it" in context
+    assert "[tool output: Bash] `make: *** no rule for it`" in context
+
+
+def test_of_calls_that_share_an_id_only_the_one_that_failed_is_marked():
+    again = call("a", "Bash", command="make all of it")
+    other = call("a", "Bash", command="make all of it", timeout=9)
+    messages = (says("", again), result("a", "Exit code 2"), says("", other), says("", again), result("a", "made it"))
+    done = tuple(deeds(messages, pair(messages, Grammar())))
+    assert [deed.failed for deed in done] == [True, False, False]
+    [line] = [
+        line
+        for line in carried(extract(messages, Facts(), 500, estimate, done=done).get("context"))
+        if "all" in line.text
+    ]
+    assert line.label == "Bash"
+
+
+def test_how_a_check_ended_is_told_and_what_a_look_found_is_not():
+    checked = (says("", call("a", "Bash", command="make test")), result("a", "collected 9\n9 passed in 0.1s\n"))
+    looked = (says("", call("b", "Bash", command="grep -n x a.py")), result("b", "1: some words\n2: x = more_words"))
+    said = [says(f"I changed name_{number} in src/part_{number}.py, since it was wrong there") for number in range(60)]
+    context = summary_of(*said, *checked, *looked, room=400).get("context")
+    assert "[tool output: Bash] `9 passed in 0.1s`" in context
+    assert "more_words" not in context
+
+
+def test_what_was_said_when_a_call_was_refused_is_no_outcome():
+    text = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nuse make"
+    refused = (says("", call("a", "Bash", command="git push --force")), result("a", text))
+    said = [says(f"I changed name_{number} in src/part_{number}.py, since it was wrong there") for number in range(60)]
+    assert "proceed" not in summary_of(*refused, *said, room=400).get("context")
 
 
 def test_the_same_thing_is_not_said_twice():

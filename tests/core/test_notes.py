@@ -121,6 +121,20 @@ def test_of_a_long_message_the_rules_are_shown_by_themselves():
     assert found.count("Never touch legacy.py.") == 2
 
 
+PLAN = [f"Never touch file_{number}.py." for number in range(6)]
+
+
+@pytest.mark.parametrize("room", [60, 100, 200, 400, 900, 3_000])
+def test_the_rules_of_a_plan_stand_once_and_none_is_lost_before_anything_else(room):
+    text = " ".join([*PLAN, "And do this as well. " * 30])
+    found = made(fact("user", text, 3), *(fact("rule", rule, 3) for rule in PLAN), ledger=LEDGER, room=room).text
+    if text.strip() in found:
+        assert all(found.count(rule) == 1 for rule in PLAN)
+    elif any(rule not in found for rule in PLAN):
+        assert "other words" not in found
+        assert "files" not in found.replace("(Left out for want of room", "").partition("<")[2]
+
+
 def test_what_the_summary_quotes_is_not_said_again():
     told = "## Goal\nFirst asked: “Fix the lexer.”\n\n## Work Log\n[3 Bash] command: make test"
     ledger = Ledger(commands=(Command("make test", "ok"), Command("make all", "ok")))
@@ -171,6 +185,18 @@ def test_a_message_too_long_for_its_room_is_shown_by_its_words_then_by_its_begin
     beginning = notes(Facts((fact("user", text, 0),)), Ledger(), 900, len, whole=10_000).text
     assert beginning.count("Please look at this") > 5
     assert "more characters left out here" in beginning
+
+
+def test_no_words_of_the_users_give_way_to_what_was_pasted():
+    pasted = "\n".join(("Please look at this.", "```", *["x = 1"] * 400, "```", "Never touch it."))
+    said = [fact("user", pasted, 0), fact("rule", "Never touch it.", 0)]
+    said += [fact("user", f"The goat {at} is in the shed {at}.", at) for at in range(1, 40)]
+    tight = notes(Facts(tuple(said)), Ledger(), 2_500, len, whole=2_500)
+    assert tight.left_out == ()
+    assert "Please look at this.\nNever touch it.\n(pasted text of 2,407 characters left out here)" in tight.text
+    ample = notes(Facts(tuple(said)), Ledger(), 5_000, len, whole=5_000)
+    assert pasted in ample.text
+    assert ample.left_out == ()
 
 
 def test_an_earlier_summary_is_told_without_its_working_and_its_orders():

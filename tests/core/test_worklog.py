@@ -90,7 +90,7 @@ def test_what_tools_answered_is_labelled_as_theirs():
 
 def test_a_call_that_failed_says_so():
     failing = call("Bash", command="make it so")
-    [line] = entries([says(failing)], frozenset({(failing.id, failing.arguments)}))
+    [line] = entries([says(failing)], frozenset({(0, failing.id, failing.arguments)}))
     assert line.label == "Bash, failed"
     assert shown([line], 0) == "[1 Bash, failed] command: make it so"
 
@@ -103,7 +103,7 @@ def test_the_file_is_in_the_label_only_where_no_line_names_it():
 
 def test_a_failure_stays_in_the_label_whatever_the_lines_end_with():
     call_ = call("Bash", command="make it\ngrep -c failed")
-    lines = list(entries([says(call_)], frozenset({(call_.id, call_.arguments)})))
+    lines = list(entries([says(call_)], frozenset({(0, call_.id, call_.arguments)})))
     assert shown(lines, 0).startswith("[1 Bash, failed] ")
     call_ = call("Edit", file_path="/src/a, b.py", new_string="from a")
     assert shown(list(entries([says(call_)]))[1:], 0) == "[1 Edit a, b.py] new_string: from a"

@@ -3,7 +3,8 @@
     deeds ── troubles ──> Trouble (the telling line, what was done before it was gone)
 
 A trouble is the telling line of a failed result. It is cured when the same command, or the same tool on the same file,
-succeeds later; the cure names what was changed in between. Lines are quoted as they stand; nothing is concluded.
+succeeds later; the cure names what was changed in between. Where a call was refused, it is what was said then. To look
+at a file that is not there is no trouble. Lines are quoted as they stand; nothing is concluded.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import NamedTuple
 
 from foldline.core.deeds import FRAME, Deed
 from foldline.core.text import beginning, head
+from foldline.core.tools import reads
 from foldline.model import ToolResult
 
 LONGEST_LINE = 300
@@ -28,15 +30,35 @@ MOST_FILES = 4
 """Files that a cure names, the last ones changed."""
 _TELLING = re.compile(
     r"(?:E[ \t]{2,}\S|FAILED[ \t]|ERROR\b|error(?:\[\w{1,20}\])?:|\S{0,200}(?:Error|Exception|Failure)\b[^\n]{0,20}:|"
-    r"fatal:|panic:|npm ERR!|[ \t]{0,40}--- FAIL|FAIL\b|thread '[^'\n]{1,60}' panicked)"
+    r"fatal:|panic:|npm ERR!|[ \t]{0,40}--- FAIL|thread '[^'\n]{1,60}' panicked)"
 )
+_SUMMING = re.compile(r"FAIL\b")
+"""A line that says of a whole package that something in it failed: told where no other line tells more."""
 _HINTING = re.compile(
     r"\b(?:error|failed|failure|cannot|can't|could not|unable|not found|no such|denied|refused|undefined|unknown|"
     r"invalid|missing|conflict|expected|unexpected|aborted|timed out)\b",
     re.I,
 )
-_REFUSED = re.compile(r"the user doesn't want to[^\n]*the user said:\s*(?=\S)", re.I)
-"""How a client begins when the user refused a call: what matters is the reason that follows."""
+_REFUSED = re.compile(r"\s*the user doesn't want to\b", re.I)
+"""How a client begins when the user refused a call …"""
+_REMARK = re.compile(r"the user said:\s*(?=\S)", re.I)
+"""… and what it puts before the reason."""
+REFUSED = "refused"
+"""In place of a cure: nothing failed."""
+_SILENT = re.compile(
+    r"\s*(?:[(\[<]?(?:\w+ completed with )?no (?:output|content|matches found)[)\]>]?\.?"
+    r"|command exited with (?:exit )?code \d+)\s*$",
+    re.I,
+)
+"""A line that says only that there is nothing to say, or that the command failed."""
+_ENDED = re.compile(
+    r"\b\d{1,6} (?:passed|failed|failures?|errors?|warnings?|problems?|issues?|tests?|specs?|files? changed)\b"
+    r"|^(?:ok|OK|PASS|Success|BUILD)\b|^\[[\w/.-]{1,80} [0-9a-f]{7,40}\]"
+    r"|\b(?:up to date|successfully|succeeded|clean)\b"
+)
+"""A line in which a check, a build or a commit says how it ended."""
+_ENDS = 600
+"""Characters at the end of an output in which that is sought."""
 _LOOK = 20_000
 """Characters at either end of a result that are searched."""
 
@@ -61,17 +83,21 @@ def troubles(done: Iterable[Deed]) -> tuple[Trouble, ...]:
     """The errors in what was done, newest last, uncured ones kept before cured ones where there are too many."""
     waiting: dict[str, _Open] = {}
     cured: list[Trouble] = []
+    refused: list[Trouble] = []
     changed: list[str] = []
     for deed in done:
         goal = deed.goal
-        if deed.result is not None and deed.failed:
+        if is_refused(deed):
+            refused.append(_refused(deed))
+        elif deed.result is not None and deed.failed and not reads(deed.call):
             waiting.pop(goal, None)
             waiting[goal] = _Open(deed, len(changed))
         elif deed.verdict == "ok":
             if goal in waiting:
                 cured.append(_healed(waiting.pop(goal), changed))
             changed += [touch.path for touch in deed.touched if touch.action in ("edited", "written")]
-    return _kept([_told(item) for item in waiting.values()], cured)
+    open_ = sorted((*map(_told, waiting.values()), *refused), key=lambda trouble: trouble.message)
+    return _kept(open_, cured)
 
 
 def _kept(uncured: Sequence[Trouble], cured: Sequence[Trouble]) -> tuple[Trouble, ...]:
@@ -83,6 +109,19 @@ def _told(item: _Open) -> Trouble:
     return Trouble(telling_line(item.deed.result) if item.deed.result else "", item.deed.answer, _tried(item.deed))
 
 
+def is_refused(deed: Deed) -> bool:
+    """The user did not let it be done."""
+    return deed.failed and deed.result is not None and _REFUSED.match(deed.result.text) is not None
+
+
+def _refused(deed: Deed) -> Trouble:
+    """What was said when a call was refused; a later one that succeeds does not take that back."""
+    text = deed.result.text if deed.result else ""
+    told = _REMARK.search(text)
+    words = text[told.end() :].strip() if told else text.strip().partition(".")[0]
+    return Trouble(beginning(words.partition("\n")[0], LONGEST_LINE), deed.answer, _tried(deed), REFUSED)
+
+
 def _tried(deed: Deed) -> str:
     """What was to be done, in a few words."""
     goal = beginning(" ".join((deed.command or deed.goal).split()), LONGEST_GOAL)
@@ -91,15 +130,22 @@ def _tried(deed: Deed) -> str:
 
 def telling_line(result: ToolResult) -> str:
     """The line that says what went wrong: the last telling one, else the last that hints at it, else the first."""
-    text = _REFUSED.sub("", result.text, count=1)
+    text = result.text
     searched = text if len(text) <= 2 * _LOOK else text[:_LOOK] + "\n" + text[-_LOOK:]
     return head(next(_candidates(searched), "").strip(), LONGEST_LINE)
 
 
+def closing_line(result: ToolResult) -> str:
+    """The last line near the end that says how a check ended, if one does: that all passed, what was committed."""
+    lines = result.text[-_ENDS:].splitlines()
+    return next((head(line.strip(), LONGEST_LINE) for line in reversed(lines) if _ENDED.search(line)), "")
+
+
 def _candidates(text: str) -> Iterator[str]:
-    lines = [line for line in text.splitlines() if line.strip() and not FRAME.match(line)]
+    lines = [line for line in text.splitlines() if line.strip() and not FRAME.match(line) and not _SILENT.match(line)]
     long = [line for line in lines if len(line.strip()) > SHORTEST_LINE]
     yield from (line for line in reversed(long) if _TELLING.match(line))
+    yield from (line for line in reversed(long) if _SUMMING.match(line))
     yield from (line for line in reversed(long) if _HINTING.search(line))
     yield from (*long[:1], *lines[:1])
 

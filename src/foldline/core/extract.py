@@ -15,17 +15,18 @@ import heapq
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
+from foldline.core.deeds import Deed
 from foldline.core.facts import Facts
 from foldline.core.shorten import shorten
 from foldline.core.styles import CHECKPOINT
 from foldline.core.summary import Section, Summary
 from foldline.core.text import beginning
 from foldline.core.tools import command_of
-from foldline.core.worklog import ASIDE, Line, answers, below, carried, entries, shown, subject
+from foldline.core.worklog import ASIDE, Line, answers, below, carried, entries, outcomes, shown, subject
 from foldline.model import Message, Origin
 
 Size: TypeAlias = Callable[[str], int]
@@ -78,16 +79,22 @@ def extract(
     *,
     first: int = 0,
     previous: Summary | None = None,
-    failed: Set[tuple[str, str]] = frozenset(),
+    done: Sequence[Deed] = (),
+    start: int = 0,
 ) -> Summary:
-    """The best summary of these messages in `room` tokens, `first` being the number of the first of them."""
+    """The best summary of these messages in `room` tokens, `first` being the number of the first of them.
+
+    `done` is what was done in them, `start` where that counts from.
+    """
     stop = first + len(messages)
     task = _longest(lambda length: _task(messages, facts, stop, length), room // TASK_SHARE, size)
-    goal = _longest(lambda length: _goal(facts, length), room // TASK_SHARE, size)
+    goal = _longest(lambda length: _goal(facts, length), room // TASK_SHARE, size, LENGTHS[:-1])
     room -= _cost(task, size) + _cost(goal, size) + HEADING_TOKENS
     earlier = _earlier(previous, room // EARLIER_SHARE, size)
     room -= sum(_cost(section.text, size) for section in earlier)
-    lines = [*(carried(previous.get("context")) if previous else ()), *entries(messages, failed)]
+    failed = frozenset((deed.at - start, deed.call.id, deed.call.arguments) for deed in done if deed.failed)
+    own = sorted((*entries(messages, failed), *outcomes(done, start)), key=lambda line: line.message)
+    lines = [*(carried(previous.get("context")) if previous else ()), *own]
     log = _log(lines, messages, first, room, size)
     written = {section.key: section for section in earlier}
     titles = {heading.key: heading.title for heading in CHECKPOINT.headings} | {"context": LOG}
@@ -120,9 +127,9 @@ def _cost(text: str, size: Size) -> int:
     return size(text) + HEADING_TOKENS if text else 0
 
 
-def _longest(write: Callable[[int], str], room: int, size: Size) -> str:
+def _longest(write: Callable[[int], str], room: int, size: Size, lengths: Sequence[int] = LENGTHS) -> str:
     """The text with the longest quotations that fit; nothing when none do."""
-    return next((text for text in map(write, LENGTHS) if _cost(text, size) <= room), "")
+    return next((text for text in map(write, lengths) if _cost(text, size) <= room), "")
 
 
 def _quote(text: str, length: int) -> str:
@@ -153,8 +160,9 @@ def _task(messages: Sequence[Message], facts: Facts, stop: int, length: int) -> 
         lines.append(f"The assistant asked, and has no answer yet: {_quote(waiting.text, length)}")
     elif doing and doing.at < stop:
         lines.append(f"The assistant last said: {_quote(doing.text, length)}")
+    spoken = waiting or doing
     calls = [call for message in messages[-6:] for call in message.calls]
-    if calls and not (doing and doing.at >= stop):
+    if calls and not (spoken and spoken.at >= stop):
         command = command_of(calls[-1]).strip()
         tried = f": {_quote(command, min(length, 120))}" if command else ""
         lines.append(f"The last call was {subject(calls[-1])}{tried}")

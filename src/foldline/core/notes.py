@@ -12,12 +12,13 @@ import math
 import posixpath
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import itemgetter
 from typing import NamedTuple
 
+from foldline.core.errors_seen import REFUSED
 from foldline.core.facts import Fact, Facts
 from foldline.core.ledger import Ledger
 from foldline.core.sentences import bears_rule, sentences, turns
@@ -74,16 +75,19 @@ _RANKS = {
     "tasks": 1,
     "decisions": 2,
     "said": 3,  # nothing else can bring the user's words back
-    "files": 4,  # short, and what the next step will touch
-    "open errors": 4,
-    "earlier": 4,  # all that is left of what it stands for
-    "errors": 5,  # cured ones, and old ones
-    "done": 5,
-    "commands": 6,
-    "read": 7,
+    "again": 4,  # from messages that are plans: only where they do not stand there as a whole
+    "files": 5,  # short, and what the next step will touch
+    "open errors": 5,
+    "earlier": 5,  # all that is left of what it stands for
+    "errors": 6,  # cured ones, and old ones
+    "done": 6,
+    "commands": 7,
+    "read": 8,
 }
-NEEDED = 4
+NEEDED = 5
 """The last rank of what a checkpoint should not be without."""
+MOST_AGAIN = 3
+"""Rules and decisions of one long message that are shown by themselves as well: who says more of them tells a plan."""
 FIRST_TASKS = 5
 """Open tasks that come before everything else."""
 FRESH_ERRORS = 3
@@ -100,11 +104,28 @@ class Piece(NamedTuple):
     order: int
     shorter: tuple[str, ...] = ()
     """What may stand in its place where it does not fit."""
+    whole: str = ""
+    """The same with what was pasted into it: shown where there is room for that when all of its rank are in."""
+    inner: str = ""
+    """Words of the user's that it shows once more, …"""
+
+    @property
+    def is_again(self) -> bool:
+        """… though they are one of many in their message, …"""
+        return self.rank == _RANKS["again"]
+
+    def is_told(self, said: Mapping[int, str]) -> bool:
+        """… and can be read there, where that message stands as a whole."""
+        return self.is_again and self.inner in said.get(self.order, "")
 
     def cut(self) -> Iterator[Piece]:
         """The same, shorter; nothing where it cannot be."""
         if self.shorter:
             yield self._replace(text=self.shorter[0], shorter=self.shorter[1:])
+
+    def grown(self) -> Piece:
+        """The same as a whole."""
+        return self._replace(text=self.whole, whole="", shorter=(self.text, *self.shorter)) if self.whole else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,20 +144,35 @@ def notes(facts: Facts, ledger: Ledger, room: int, size: Callable[[str], int], t
     shown as it is, pasted blocks and all.
     """
     found = [*_said(facts, told, max(whole, LONG_MESSAGE)), *_states(facts), *_files(ledger, told)]
-    pieces = sorted(found, key=lambda piece: (piece.rank, -piece.worth))
-    return _within(pieces, _choose(pieces, room + room // TOGETHER, size), room, size)
+    noted, kept = _within(_ranked(found), room, size)
+    said, shown = _standing(kept), set(kept)
+    if any(piece.is_again and piece not in shown and not piece.is_told(said) for piece in found):
+        first = [piece._replace(rank=_RANKS[piece.section]) if piece.is_again else piece for piece in found]
+        noted, _ = _within(_ranked(first), room, size)
+    return noted
 
 
-def _within(pieces: Sequence[Piece], kept: Sequence[Piece], room: int, size: Callable[[str], int]) -> Notes:
-    """The pieces that were kept, as text, the last ones shorter or left out if need be."""
+def _standing(pieces: Iterable[Piece]) -> dict[int, str]:
+    """What the user's messages show, by their places."""
+    return {piece.order: piece.text for piece in pieces if piece.section == "said"}
+
+
+def _ranked(pieces: Iterable[Piece]) -> list[Piece]:
+    return sorted(pieces, key=lambda piece: (piece.rank, -piece.worth))
+
+
+def _within(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> tuple[Notes, Sequence[Piece]]:
+    """The pieces that fit, as text, the last ones shorter or left out if need be."""
+    kept: Sequence[Piece] = _choose(pieces, room + room // TOGETHER, size)
     while True:
-        left = _counted(pieces, kept)
+        said = _standing(kept)
+        left = _counted([piece for piece in pieces if not piece.is_told(said)], kept)
         text = "\n\n".join(_sections(kept, left))
         tokens = size(text)
         if tokens <= room:
-            return Notes(text, tokens, tuple(left.items()))
+            return Notes(text, tokens, tuple(left.items())), kept
         if not kept:
-            return Notes("", 0, tuple(left.items()))
+            return Notes("", 0, tuple(left.items())), kept
         kept = _fewer(kept, tokens - room, size)
 
 
@@ -155,7 +191,9 @@ def needed(facts: Facts, ledger: Ledger, size: Callable[[str], int], whole: int)
     """Tokens of the notes that a checkpoint should not be without."""
     changed = tuple((path, done) for path, done in ledger.files if done != {"read"})
     found = [*_said(facts, "", max(whole, LONG_MESSAGE)), *_states(facts), *_files(Ledger(changed, ledger.moves), "")]
-    pieces = sorted((piece for piece in found if piece.rank <= NEEDED), key=lambda piece: piece.order)
+    said = _standing(found)
+    needed = (piece.grown() for piece in found if piece.rank <= NEEDED and not piece.is_told(said))
+    pieces = sorted(needed, key=lambda piece: piece.order)
     return size("\n\n".join(_sections(pieces, {})))
 
 
@@ -164,8 +202,12 @@ def _choose(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> l
     kept: list[Piece] = []
     opened: set[str] = set()
     closed: set[str] = set()
-    for piece in pieces:
-        if piece.section in closed:
+    said: dict[int, str] = {}
+    for before, piece in pairwise((*pieces[:1], *pieces)):
+        if before.rank < piece.rank:
+            room = _grow(kept, room, size)
+            said = _standing(kept)
+        if piece.section in closed or piece.is_told(said):
             continue
         heading = 0 if piece.section in opened else size(_framed(piece.section, [])) + 1
         form: Piece | None = piece
@@ -177,7 +219,18 @@ def _choose(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> l
             room -= size(form.text) + 1 + heading
         elif piece.order == _ROOT:  # the paths say nothing without it
             closed.add(piece.section)
+    _grow(kept, room, size)
     return kept
+
+
+def _grow(kept: list[Piece], room: int, size: Callable[[str], int]) -> int:
+    """Shows what was pasted as far as there is room; what is left then."""
+    for place, piece in enumerate(kept):
+        more = size(piece.whole) - size(piece.text) if piece.whole else 0
+        if piece.whole and more <= room:
+            kept[place] = piece.grown()
+            room -= more
+    return room
 
 
 def _counted(pieces: Sequence[Piece], kept: Sequence[Piece]) -> dict[str, int]:
@@ -194,10 +247,12 @@ def _said(facts: Facts, told: str, whole: int) -> Iterator[Piece]:
     for fact in facts.of("rule", "decision"):
         telling.setdefault(fact.at, []).append(fact)
     places = {message.at: place for message in facts.of("user") if (place := _place(message, telling))}
+    many = Counter(fact.at for fact in facts.of("rule", "decision"))
     for fact in facts.of("rule", "decision"):
         section = "rules" if fact.kind == "rule" else "decisions"
         if fact.at not in places:
-            yield Piece(section, f"- {_quoted(fact)}{_asked(fact)}", _RANKS[section], fact.at, fact.at)
+            rank = _RANKS["again" if many[fact.at] > MOST_AGAIN else section]
+            yield Piece(section, f"- {_quoted(fact)}{_asked(fact)}", rank, fact.at, fact.at, inner=below(fact.text))
     for fact in facts.of("earlier"):
         for order, line in enumerate(_retold(fact.text, whole // 2)):
             yield Piece("earlier", f"> {line}", _RANKS["earlier"], -order, order)
@@ -212,8 +267,10 @@ def _said(facts: Facts, told: str, whole: int) -> Iterator[Piece]:
         elif fact.about or not _is_quoted(fact.text, told):
             pressing = PRESSING if fact.at in ruling or fact is messages[0] else 0
             media = f" (pictures or files: {fact.about}, not shown here)" if fact.about else ""
-            text, *forms = (f"[{fact.at + 1}] {below(words)}{media}" for words in _forms(fact.text, whole))
-            yield Piece("said", text, _RANKS["said"], pressing + worth, fact.at, tuple(forms))
+            text, *forms = (f"[{fact.at + 1}] {below(words)}{media}" for words in _forms(fact.text))
+            longer = f"[{fact.at + 1}] {below(fact.text)}{media}" if len(fact.text) <= whole else ""
+            longer = "" if longer == text else longer
+            yield Piece("said", text, _RANKS["said"], pressing + worth, fact.at, tuple(forms), longer)
 
 
 def _retold(text: str, length: int) -> list[str]:
@@ -238,17 +295,14 @@ def _is_quoted(text: str, told: str) -> bool:
     return any(f"{lead}“{below(text)}”" in told for lead in _QUOTES)
 
 
-def _forms(text: str, whole: int) -> list[str]:
-    """A user message as it is; its words without what was pasted; how it begins. The first form that is short enough,
-    and those after it."""
+def _forms(text: str) -> list[str]:
+    """The words of a user message without what was pasted; how it begins."""
     words = shown_words(text)
     beginning = head(words, SHORT_MESSAGE)
     if len(beginning) < len(words) and len(words) > 2 * SHORT_MESSAGE:
         kept = beginning.rsplit(None, 1)[0]
-        forms = [words, f"{kept} …\n({len(text) - len(kept):,} more characters left out here)"]
-    else:
-        forms = [words]
-    return [text, *forms] if len(text) <= whole and words != text else forms
+        return [words, f"{kept} …\n({len(text) - len(kept):,} more characters left out here)"]
+    return [words]
 
 
 def _place(message: Fact, telling: Mapping[int, Sequence[Fact]]) -> str:
@@ -328,7 +382,7 @@ def _states(facts: Facts) -> Iterator[Piece]:
     for fact in facts.of("approval"):
         text = f"- The assistant asked, and has no answer yet: “{_line(fact.text)}” [{fact.at + 1}]"
         yield Piece("waiting", text, _RANKS["waiting"], PRESSING, fact.at)
-    fresh = [fact for fact in facts.of("error") if not fact.about][-FRESH_ERRORS:]
+    fresh = [fact for fact in facts.of("error") if fact.about in ("", REFUSED)][-FRESH_ERRORS:]
     for fact in facts.of("error"):
         rank = _RANKS["open errors" if fact in fresh else "errors"]
         yield Piece("errors", f"- {_trouble(fact)} [{fact.at + 1}]", rank, fact.at, fact.at)
@@ -337,6 +391,8 @@ def _states(facts: Facts) -> Iterator[Piece]:
 def _trouble(fact: Fact) -> str:
     """What was tried, what it gave, and whether that is over. The cure names what was tried."""
     text = in_ticks(beginning(_line(fact.text), LONGEST_ERROR))
+    if fact.about == REFUSED:
+        return f"{text} — said when {_line(fact.key)} was refused"
     if fact.about:
         return f"{text} — {_line(fact.about)}"
     tried = f" (of {_line(fact.key)})" if fact.key else ""

@@ -38,7 +38,7 @@ class Spans:
         facts = facts.then(self._now(stop, first + len(messages)))
         voices = self.story.voices(start, stop) if self.options.voices else None
         tokens = tuple(self.each[start:stop]) if self.options.voices else ()
-        return Span(messages, pairing, first, facts, done, past, voices, tokens)
+        return Span(messages, pairing, first, facts, done, past, voices, tokens, start)
 
     def _ends(self, cut: int) -> tuple[int, int]:
         """The first message that is folded, and the one after the last."""

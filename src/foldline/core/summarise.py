@@ -65,6 +65,8 @@ class Span:
     """Whose words stand in the messages, where that is known already."""
     tokens: tuple[int, ...] = ()
     """The messages' sizes, where they are known already."""
+    start: int = 0
+    """Where the deeds count from: the place of the first message among those that are at hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +100,9 @@ def summarise(
 
 def _extracted(span: Span, room: int, size: Callable[[str], int], attempts: tuple[Attempt, ...]) -> Written:
     previous = span.previous.summary if span.previous else None
-    failed = frozenset((deed.call.id, deed.call.arguments) for deed in span.deeds if deed.failed)
-    summary = extract(span.messages, span.facts, room, size, first=span.first, previous=previous, failed=failed)
+    summary = extract(
+        span.messages, span.facts, room, size, first=span.first, previous=previous, done=span.deeds, start=span.start
+    )
     return Written(summary, EXTRACTED, attempts, chunks=((span.first, span.first + len(span.messages)),))
 
 

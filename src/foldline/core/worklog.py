@@ -26,6 +26,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from foldline.core.deeds import Deed
+from foldline.core.errors_seen import closing_line, is_refused, telling_line
 from foldline.core.plans import plans
 from foldline.core.text import beginning, head
 from foldline.core.tools import call_touches, reads
@@ -37,8 +39,11 @@ MOST_LINES = 160
 """Lines of one text or argument, from both ends: a file that was written whole is on the disk."""
 DEEPEST = 4
 """Levels of an argument that are taken apart; below, it stands as JSON."""
-PASSING = frozenset({"description", "prompt", "activeForm", "explanation", "justification"})
-"""Arguments in which the agent tells a person or a helper what it does: seldom taken up again."""
+PASSING = frozenset(
+    {"description", "prompt", "activeForm", "explanation", "justification"}  # told to a person or a helper in passing
+    | {"output_mode", "head_limit"}  # how, not what
+)
+"""Arguments that are seldom taken up again, or tell a reader little."""
 ASIDE = 0.3
 """Weight of their lines."""
 TORN = 0.5
@@ -79,10 +84,10 @@ class Line(NamedTuple):
         return TOOL in self.label
 
 
-def entries(messages: Sequence[Message], failed: Set[tuple[str, str]] = frozenset()) -> Iterator[Line]:
+def entries(messages: Sequence[Message], failed: Set[tuple[int, str, str]] = frozenset()) -> Iterator[Line]:
     """Every line of the agent's, in order, its lists of tasks aside: the notes have those.
 
-    `failed` are the calls that did, by id and arguments.
+    `failed` are the calls that did, by message, id and arguments: ids may be used again.
     """
     for index, message in enumerate(messages):
         if message.origin is not Origin.ASSISTANT:
@@ -91,7 +96,18 @@ def entries(messages: Sequence[Message], failed: Set[tuple[str, str]] = frozense
             if isinstance(part, Text):
                 yield from (Line(line, "", index) for line in _lines(part.text))
             elif isinstance(part, ToolCall) and not plans(part.name):
-                yield from _called(part, index, _FAILED if (part.id, part.arguments) in failed else "")
+                yield from _called(part, index, _FAILED if (index, part.id, part.arguments) in failed else "")
+
+
+def outcomes(done: Iterable[Deed], start: int) -> Iterator[Line]:
+    """What each command came to, in a line of its own output: why it failed, or how a check ended.
+
+    `start` is where deeds count from.
+    """
+    for deed in done:
+        if deed.command and deed.result is not None and not is_refused(deed):
+            told = telling_line(deed.result) if deed.failed else closing_line(deed.result)
+            yield from (Line(line, f"{TOOL}: {subject(deed.call)}", deed.answer - start, TORN) for line in _lines(told))
 
 
 def answers(messages: Sequence[Message]) -> Iterator[Line]:
