@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.text import head, tail
+from foldline.core.text import LONGEST_WORD, beginning, head, tail
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"  # three people joined into one picture
 WAVE = "\U0001f44b\U0001f3fd"  # a hand and its skin tone
@@ -75,3 +75,20 @@ def test_an_endless_cluster_is_cut_all_the_same():
 def test_a_lone_surrogate_is_a_character_like_any_other():
     assert head("a\ud83db", 2) == "a\ud83d"
     assert tail("a\ud83db", 2) == "\ud83db"
+
+
+@given(st.text(st.sampled_from("ab 注。"), max_size=400), st.integers(1, 300))
+def test_a_beginning_ends_with_a_word_or_where_there_are_no_words(text, length):
+    short = beginning(text, length)
+    if len(text) <= length:
+        assert short == text
+    else:
+        kept = short.removesuffix(" …")
+        assert text.startswith(kept)
+        assert len(kept) <= length
+        assert len(kept) >= length - LONGEST_WORD - (length - len(text[:length].rstrip())) - 1 or not kept.strip()
+
+
+def test_a_text_without_blanks_is_cut_where_it_must_be():
+    assert beginning("注意: " + "注" * 300, 200) == "注意: " + "注" * 196 + " …"
+    assert beginning("some words and more", 12) == "some words …"

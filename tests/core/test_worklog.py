@@ -109,6 +109,21 @@ def test_a_failure_stays_in_the_label_whatever_the_lines_end_with():
     assert shown(list(entries([says(call_)]))[1:], 0) == "[1 Edit a, b.py] new_string: from a"
 
 
+def test_calls_of_one_step_on_files_of_the_same_name_stay_apart():
+    step = says(
+        call("Edit", file_path="/a/x.py", new_string="one"), call("Edit", file_path="/b/x.py", new_string="two")
+    )
+    path, one, _, two = entries([step])
+    text = "[1 Edit] file_path: /a/x.py\nnew_string: one\n[Edit x.py] new_string: two"
+    assert shown([path, one, two], 0) == text
+    assert shown(list(carried(text)), 0) == text
+
+
+def test_commands_of_one_step_share_a_label():
+    lines = list(entries([says(call("Bash", command="make one"), call("Bash", command="make two"))]))
+    assert shown(lines, 0) == "[1 Bash] command: make one\ncommand: make two"
+
+
 def test_a_name_that_only_ends_alike_is_another_file():
     path, text = entries([says(call("Edit", file_path="/src/a.py", new_string="see data.py"))])
     assert shown([text], 4) == "[5 Edit a.py] new_string: see data.py"

@@ -8,6 +8,9 @@ _JOINER = "\u200d"
 _MAX_STEPS = 16
 """How far a cut moves to keep a grapheme whole. Longer clusters are attacks or art, and may be cut."""
 
+LONGEST_WORD = 100
+"""Characters of a word. What is longer is a text without blanks, and may be cut anywhere."""
+
 
 def head(text: str, length: int) -> str:
     """At most the first `length` characters."""
@@ -26,8 +29,9 @@ def beginning(text: str, length: int) -> str:
     if len(text) <= length:
         return text
     short = head(text, length)
-    kept = short if text[len(short)].isspace() else (short.rsplit(None, 1) or [""])[0]
-    return f"{kept.rstrip()} …"
+    words = short.rsplit(None, 1)
+    whole = text[len(short)].isspace() or len(words) < 2 or len(words[1]) > LONGEST_WORD
+    return f"{(short if whole else words[0]).rstrip()} …"
 
 
 def tail(text: str, length: int) -> str:

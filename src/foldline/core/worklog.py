@@ -78,6 +78,8 @@ class Line(NamedTuple):
     message: int
     weight: float = 1.0
     """What it tells a reader who has only this line, beside what others tell."""
+    call: int = 0
+    """Which part of its message it is from, if it is from a call."""
 
     @property
     def is_tools(self) -> bool:
@@ -92,22 +94,24 @@ def entries(messages: Sequence[Message], failed: Set[tuple[int, str, str]] = fro
     for index, message in enumerate(messages):
         if message.origin is not Origin.ASSISTANT:
             continue
-        for part in message.parts:
+        for nth, part in enumerate(message.parts):
             if isinstance(part, Text):
                 yield from (Line(line, "", index) for line in _lines(part.text))
             elif isinstance(part, ToolCall) and not plans(part.name):
-                yield from _called(part, index, _FAILED if (index, part.id, part.arguments) in failed else "")
+                outcome = _FAILED if (index, part.id, part.arguments) in failed else ""
+                yield from (line._replace(call=nth) for line in _called(part, index, outcome))
 
 
 def outcomes(done: Iterable[Deed], start: int) -> Iterator[Line]:
-    """What each command came to, in a line of its own output: why it failed, or how a check ended.
+    """What each command came to when it was last run, in a line of its own output: why it failed, how a check ended.
 
     `start` is where deeds count from.
     """
-    for deed in done:
-        if deed.command and deed.result is not None and not is_refused(deed):
-            told = telling_line(deed.result) if deed.failed else closing_line(deed.result)
-            yield from (Line(line, f"{TOOL}: {subject(deed.call)}", deed.answer - start, TORN) for line in _lines(told))
+    last = {deed.goal: deed for deed in done if deed.command and deed.result is not None and not is_refused(deed)}
+    for deed in last.values():
+        assert deed.result is not None
+        told = telling_line(deed.result) if deed.failed else closing_line(deed.result)
+        yield from (Line(line, f"{TOOL}: {subject(deed.call)}", deed.answer - start, TORN) for line in _lines(told))
 
 
 def answers(messages: Sequence[Message]) -> Iterator[Line]:
@@ -196,7 +200,7 @@ def shown(chosen: Iterable[Line], first: int, asked: Sequence[int] = ()) -> str:
 
 def _entry(lines: Iterable[Line], number: str) -> Iterator[str]:
     """The lines of one message; what it says behind a call stands by itself."""
-    for place, (label, group) in enumerate(groupby(lines, key=lambda line: line.label)):
+    for place, ((label, _), group) in enumerate(groupby(lines, key=_caller)):
         same = list(group)
         head, *rest = map(_quoted, same)
         marks = " ".join(filter(None, ("" if place else number, label if same[0].message < 0 else _label(label, same))))
@@ -204,6 +208,11 @@ def _entry(lines: Iterable[Line], number: str) -> Iterator[str]:
             yield ""
         yield f"[{marks}] {head}" if marks else _plainly(head)
         yield from map(_plainly, rest)
+
+
+def _caller(line: Line) -> tuple[str, int]:
+    """What lines stand together by. Calls on files stand apart: the files may differ where their names do not."""
+    return line.label, line.call if " " in line.label.removesuffix(_FAILED) else 0
 
 
 def _label(label: str, lines: Sequence[Line]) -> str:
