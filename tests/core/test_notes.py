@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from foldline.core.estimate import estimate
 from foldline.core.facts import Fact, Facts
 from foldline.core.ledger import Command, Ledger
-from foldline.core.notes import LONG_MESSAGE, LONGEST_WORDS, Notes, notes, shown_words
+from foldline.core.notes import Notes, notes
+from foldline.core.said import LONG_MESSAGE, LONGEST_WORDS, shown_words
 
 AMPLE = 100_000
 

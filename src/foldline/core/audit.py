@@ -21,6 +21,7 @@ from foldline.core.echoes import Heard, repeats, stems
 from foldline.core.facts import Facts
 from foldline.core.identifiers import Source
 from foldline.core.markup import fenced
+from foldline.core.notes import TITLES
 from foldline.core.styles import plain
 from foldline.core.summary import Section, Summary
 from foldline.errors import Ungrounded
@@ -33,13 +34,9 @@ BINDING = frozenset(
 """Sections that tell the next model what to do, or what the user said."""
 OWN_HEADINGS = frozenset(
     {
+        *(plain(TITLES[section]) for section in ("rules", "earlier", "decisions", "said", "waiting")),
         "notes on the conversation so far",
-        "rules and preferences in the user's words",
-        "from an earlier summary as it stood",
-        "what the user decided",
         "what the user said in order",
-        "what else the user said in order",
-        "waiting for the user",
         "the latest messages before these notes",
         "how to go on",
         "end of the notes",

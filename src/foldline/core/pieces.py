@@ -1,0 +1,159 @@
+"""What the notes are made of: a piece for each task, error, file and command. The user's words are in said.py.
+
+    facts, ledger ── states, files ──> Piece, Piece, …
+
+Which of them find room, and how they stand there, is decided in notes.py.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from foldline.core.errors_seen import REFUSED
+from foldline.core.facts import Fact, Facts
+from foldline.core.ledger import Ledger
+from foldline.core.text import beginning, head
+from foldline.core.worklog import in_ticks
+
+LONGEST_ERROR = 200
+"""Characters of an error: what went wrong stands at its beginning."""
+LONGEST_TASK = 300
+"""Characters of a task: what goes on longer is a plan, and would take the room of the user's words."""
+PRESSING = 1_000_000_000
+"""Added to what must not be left out while anything else of its kind is in: more than any message's number."""
+LEAST_ROOT = 12
+"""Characters of a common folder that are worth a line of their own."""
+FIRST_TASKS = 5
+"""Open tasks that come before everything else."""
+FRESH_ERRORS = 3
+"""Errors that are not cured, the newest: what is older has been lived with."""
+ROOT = -1
+"""The place of the folder that the paths below it are in."""
+RANKS = {
+    "waiting": 0,
+    "first tasks": 0,  # short, and what is being done
+    "rules": 0,
+    "tasks": 1,
+    "decisions": 2,
+    "said": 3,  # nothing else can bring the user's words back
+    "again": 4,  # from messages that are plans: only where they do not stand there as a whole
+    "files": 5,  # short, and what the next step will touch
+    "open errors": 5,
+    "earlier": 5,  # all that is left of what it stands for
+    "errors": 6,  # cured ones, and old ones
+    "done": 6,
+    "commands": 7,
+    "read": 8,
+}
+
+
+class Piece(NamedTuple):
+    """A line of a section. Lower ranks are taken first; within one rank, higher `worth` first."""
+
+    section: str
+    text: str
+    rank: int
+    worth: float
+    order: int
+    shorter: tuple[str, ...] = ()
+    """What may stand in its place where it does not fit."""
+    whole: str = ""
+    """The same with what was pasted into it: shown where there is room for that when all of its rank are in."""
+    inner: str = ""
+    """Words of the user's that it shows once more, …"""
+
+    @property
+    def is_again(self) -> bool:
+        """… though they are one of many in their message, …"""
+        return self.rank == RANKS["again"]
+
+    def is_told(self, said: Mapping[int, str]) -> bool:
+        """… and can be read there, where that message stands as a whole."""
+        return self.is_again and self.inner in said.get(self.order, "")
+
+    def cut(self) -> Iterator[Piece]:
+        """The same, shorter; nothing where it cannot be."""
+        if self.shorter:
+            yield self._replace(text=self.shorter[0], shorter=self.shorter[1:])
+
+    def grown(self) -> Piece:
+        """The same as a whole."""
+        return self._replace(text=self.whole, whole="", shorter=(self.text, *self.shorter)) if self.whole else self
+
+
+def on_one_line(text: str) -> str:
+    """Words that are not the user's, on one line: they cannot open a section of their own."""
+    return " ".join(text.split())
+
+
+def states(facts: Facts) -> Iterator[Piece]:
+    """Tasks, open questions, errors."""
+    first = facts.of("open")[:FIRST_TASKS]
+    for number, fact in enumerate(facts.of("open", "done")):
+        mark = "[x]" if fact.kind == "done" else "[ ]"
+        status = f" ({head(on_one_line(fact.about), LONGEST_TASK)})" if fact.about else ""
+        rank = RANKS["first tasks" if fact in first else "tasks" if fact.kind == "open" else "done"]
+        task = beginning(on_one_line(fact.text), LONGEST_TASK)
+        yield Piece("tasks", f"- {mark} {task}{status}", rank, PRESSING - number, number)
+    for fact in facts.of("approval"):
+        text = f"- The assistant asked, and has no answer yet: “{on_one_line(fact.text)}” [{fact.at + 1}]"
+        yield Piece("waiting", text, RANKS["waiting"], PRESSING, fact.at)
+    fresh = [fact for fact in facts.of("error") if fact.about in ("", REFUSED)][-FRESH_ERRORS:]
+    for fact in facts.of("error"):
+        rank = RANKS["open errors" if fact in fresh else "errors"]
+        yield Piece("errors", f"- {_trouble(fact)} [{fact.at + 1}]", rank, fact.at, fact.at)
+
+
+def _trouble(fact: Fact) -> str:
+    """What was tried, what it gave, and whether that is over. The cure names what was tried."""
+    text = in_ticks(beginning(on_one_line(fact.text), LONGEST_ERROR))
+    if fact.about == REFUSED:
+        return f"{text} — said when {on_one_line(fact.key)} was refused"
+    if fact.about:
+        return f"{text} — {on_one_line(fact.about)}"
+    tried = f" (of {on_one_line(fact.key)})" if fact.key else ""
+    return f"{text} — not seen to be cured{tried}"
+
+
+def files(ledger: Ledger, told: str) -> Iterator[Piece]:
+    """Files newest first, what was changed before what was only read; then commands."""
+    yield from _paths("modified-files", _once(ledger.modified), RANKS["files"])
+    for order, (old, new) in enumerate(ledger.moved):
+        yield Piece("moved-files", f"{on_one_line(old)} → {on_one_line(new)}", RANKS["files"], order, order)
+    yield from _paths("deleted-files", _once(ledger.deleted), RANKS["files"])
+    yield from _paths("read-files", _once(ledger.read_only), RANKS["read"])
+    untold = (command for command in ledger.commands if not _is_told(command.text, told))
+    for order, command in enumerate(untold):
+        line = head(" ⏎ ".join(command.text.strip().splitlines()), 200)
+        yield Piece("commands", f"- {in_ticks(line)} — {command.verdict}", RANKS["commands"], order, order)
+
+
+def _paths(section: str, paths: Sequence[str], rank: int) -> Iterator[Piece]:
+    """Paths that share a folder, with that folder said once, before them; those that do not lie in it come first."""
+    root = _root([path for path in paths if path.startswith("/")])
+    if root:
+        yield Piece(section, f"in {on_one_line(root)}", rank, len(paths), ROOT)
+    for order, path in enumerate(paths):
+        below_it = path.startswith(root)
+        yield Piece(section, on_one_line(path.removeprefix(root)), rank, order, order if below_it else order - PRESSING)
+
+
+def _root(paths: Sequence[str]) -> str:
+    """The folder that all of several paths lie in, if its name is long enough to be worth a line."""
+    if len(paths) < 2:
+        return ""
+    root = f"{posixpath.commonpath([posixpath.dirname(path) for path in paths])}/"
+    return root if len(root) >= LEAST_ROOT else ""
+
+
+def _is_told(command: str, told: str) -> bool:
+    first = command.strip().split("\n", 1)[0]
+    return bool(told) and first in told
+
+
+def _once(paths: Sequence[str]) -> tuple[str, ...]:
+    """Without the short form of a path that is there in full."""
+    whole = tuple(path for path in paths if path.startswith("/"))
+    return tuple(path for path in paths if path in whole or not any(long.endswith(f"/{path}") for long in whole))

@@ -1,0 +1,169 @@
+"""The user's words in pieces: each message once, its rules and decisions where they are seen; and earlier summaries.
+
+    facts ── said ──> Piece, Piece, …
+
+A message stands as it is; without what was pasted, where that is long; or by its beginning. Other pieces are in
+pieces.py, the room for all of them in notes.py.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
+from operator import itemgetter
+
+from foldline.core.facts import Fact, Facts
+from foldline.core.pieces import PRESSING, RANKS, Piece, on_one_line
+from foldline.core.sentences import bears_rule, sentences, turns
+from foldline.core.text import beginning, head
+from foldline.core.worklog import below
+
+LONG_MESSAGE = 1_500
+"""Characters of a user message above which its pasted blocks are named instead of shown."""
+SHORT_MESSAGE = 500
+"""Characters of a user message up to which a rule or a decision in it is shown with the whole of it."""
+LONGEST_WORDS = 6_000
+"""Characters of the user's own words in one message that are shown: ten times what people type, a tenth of a dump."""
+MOST_AGAIN = 3
+"""Rules and decisions of one long message that are shown by themselves as well: who says more of them tells a plan."""
+
+_WORD = re.compile(r"[^\W\d_]+")
+_STRETCH = re.compile(r".{1,200}(?=\s|$)|.{1,200}", re.S)
+"""Some words of a sentence that does not end."""
+_THINKS = re.compile(r"<analysis>|^Analysis:", re.M)
+_TELLS = re.compile(r"</analysis>|^Summary:", re.M)
+"""Where a summary that was left in the conversation reasons, and where it tells what it found."""
+_CLOSING = re.compile(
+    r"^(?:If you need specific details from before compaction|Please continue the conversation)", re.M
+)
+"""Where it turns from telling to telling the agent what to do: that was for then."""
+_QUOTES = ("## Goal\nFirst asked: ", "## Immediate Task\nCONTINUE: ")
+"""Where a summary made without a model quotes the user."""
+
+
+def said(facts: Facts, told: str, whole: int) -> Iterator[Piece]:
+    """The user's messages, each at one place: a short one that rules or decides stands whole where rules or decisions
+    do; of a long one they are shown there once more, so that they cannot be overlooked."""
+    telling: dict[int, list[Fact]] = {}
+    for fact in facts.of("rule", "decision"):
+        telling.setdefault(fact.at, []).append(fact)
+    places = {message.at: place for message in facts.of("user") if (place := _place(message, telling))}
+    many = Counter(fact.at for fact in facts.of("rule", "decision"))
+    for fact in facts.of("rule", "decision"):
+        section = "rules" if fact.kind == "rule" else "decisions"
+        if fact.at not in places:
+            rank = RANKS["again" if many[fact.at] > MOST_AGAIN else section]
+            yield Piece(section, f"- {_quoted(fact)}{_asked(fact)}", rank, fact.at, fact.at, inner=below(fact.text))
+    for fact in facts.of("earlier"):
+        for order, line in enumerate(_retold(fact.text, whole // 2)):
+            yield Piece("earlier", f"> {line}", RANKS["earlier"], -order, order)
+    messages = facts.of("user")
+    ruling = {fact.at for fact in facts.of("rule")}
+    for fact, worth in zip(messages, _worths(messages), strict=True):
+        section = places.get(fact.at, "")
+        if section:
+            about = next((_asked(found) for found in telling[fact.at] if found.about), "")
+            shorter = "\n".join(f"- {_quoted(found)}{_asked(found)}" for found in telling[fact.at])
+            yield Piece(section, f"- {_quoted(fact)}{about}", RANKS[section], fact.at, fact.at, (shorter,))
+        elif fact.about or not _is_quoted(fact.text, told):
+            pressing = PRESSING if fact.at in ruling or fact is messages[0] else 0
+            media = f" (pictures or files: {fact.about}, not shown here)" if fact.about else ""
+            text, *forms = (f"[{fact.at + 1}] {below(words)}{media}" for words in _forms(fact.text))
+            longer = f"[{fact.at + 1}] {below(fact.text)}{media}" if len(fact.text) <= whole else ""
+            longer = "" if longer == text else longer
+            yield Piece("said", text, RANKS["said"], pressing + worth, fact.at, tuple(forms), longer)
+
+
+def _retold(text: str, length: int) -> list[str]:
+    """The lines of an earlier summary without its working, by turns from its beginning and its end."""
+    thinks, closing = _THINKS.search(text), _CLOSING.search(text)
+    tells = _TELLS.search(text, thinks.end()) if thinks else None
+    told = text[tells.end() if tells else 0 : closing.start() if closing else None]
+    lines = deque(beginning(line, length // 2) for line in told.splitlines() if line.strip())
+    first: list[str] = []
+    last: list[str] = []
+    while lines and len(lines[-1 if len(first) > len(last) else 0]) <= length:
+        ends = len(first) > len(last)
+        line = lines.pop() if ends else lines.popleft()
+        length -= len(line)
+        (last if ends else first).append(line)
+    missing = [f"({len(lines):,} more lines left out here)"] if lines else []
+    return [*first, *missing, *reversed(last)]
+
+
+def _is_quoted(text: str, told: str) -> bool:
+    """The summary shows it as the user's words: that somebody says the same elsewhere in it is not enough."""
+    return any(f"{lead}“{below(text)}”" in told for lead in _QUOTES)
+
+
+def _forms(text: str) -> list[str]:
+    """The words of a user message without what was pasted; how it begins."""
+    words = shown_words(text)
+    beginning = head(words, SHORT_MESSAGE)
+    if len(beginning) < len(words) and len(words) > 2 * SHORT_MESSAGE:
+        kept = beginning.rsplit(None, 1)[0]
+        return [words, f"{kept} …\n({len(text) - len(kept):,} more characters left out here)"]
+    return [words]
+
+
+def _place(message: Fact, telling: Mapping[int, Sequence[Fact]]) -> str:
+    """Where a short message stands whole; "" for others."""
+    kinds = {fact.kind for fact in telling.get(message.at, ()) if fact.text in message.text}
+    if not kinds or len(message.text) > SHORT_MESSAGE or message.about:
+        return ""
+    return "rules" if "rule" in kinds else "decisions"
+
+
+def _asked(fact: Fact) -> str:
+    return f" (asked: “{head(on_one_line(fact.about), 120)}”)" if fact.kind == "decision" and fact.about else ""
+
+
+def _worths(messages: Sequence[Fact]) -> Iterator[float]:
+    """What each user message is worth beside the others: how lately it was said, and how unlike them it is.
+
+    What a user says in one form again and again is routine; what is said once, in words of its own, may be a rule that
+    no list of words knows.
+    """
+    words = [set(_WORD.findall(fact.text.casefold())) for fact in messages]
+    spread = Counter(word for found in words for word in found)
+    most = math.log(len(messages) + 1)
+    for number, found in enumerate(words):
+        rare = math.fsum(math.log((len(messages) + 1) / spread[word]) for word in found) / (len(found) or 1)
+        yield rare / most + number / len(messages)
+
+
+def _quoted(fact: Fact) -> str:
+    return f"“{below(_gist(fact.text))}” [{fact.at + 1}]"
+
+
+def _gist(text: str) -> str:
+    """The words; where they go on without an end, those of them that rule or decide."""
+    if len(text) <= LONG_MESSAGE:
+        return text
+    stretches = _STRETCH.findall(text)
+    telling = [bears_rule(stretch) or turns(stretch) for stretch in stretches]
+    shown = map(any, pairwise((False, *telling)))  # what is ruled may stand behind the words that rule
+    runs = groupby(zip(shown, stretches, strict=True), key=itemgetter(0))
+    words = "".join("".join(stretch for _, stretch in run) if shows else " … " for shows, run in runs)
+    return beginning(words.strip() if any(telling) else text, LONG_MESSAGE)
+
+
+def shown_words(text: str) -> str:
+    """A user message as the notes show it: all of it, or, when it is long, its words without the pasted blocks."""
+    if len(text) <= LONG_MESSAGE:
+        return text
+    shown: list[str] = []
+    pasted = 0
+    for sentence in sentences(text):
+        if sentence.pasted:
+            pasted += len(sentence.text)
+        else:
+            shown.append(sentence.text)
+    words = "\n".join(shown)
+    first = head(words, LONGEST_WORDS)
+    missing = [f"{len(words) - len(first):,} more characters"] if len(first) < len(words) else []
+    missing += [f"pasted text of {pasted:,} characters"] if pasted else []
+    return f"{first}\n({' and '.join(missing)} left out here)".lstrip() if missing else first
