@@ -256,6 +256,13 @@ def test_an_error_keeps_the_lines_that_tell_why():
     assert "error two" not in tight
 
 
+@pytest.mark.parametrize("end", ["FAIL\tcli/strategy\t3.2s", "3 failed, 9 passed", "Found 2 errors."])
+def test_a_check_that_failed_behind_a_pipe_keeps_them_too(end):
+    text = "ok\n" * 500 + "--- FAIL: TestCount (0.00s)\n" + "ok\n" * 500
+    assert "TestCount" in shorten(result(text + end), PruneSettings()).text
+    assert "TestCount" not in shorten(result(text + "0 failed, 9 passed"), PruneSettings()).text
+
+
 def test_the_marker_names_the_tool_that_gives_the_original_back():
     shown = shorten(result(), PruneSettings(recall_tool="recall")).text
     assert f'recall("{result().ref}") shows it whole' in shown

@@ -22,6 +22,12 @@ from foldline.model import Media, Message, Opaque, Part, Text, ToolResult
 _ERROR_LINE = re.compile(
     "error|exception|fail|traceback|fatal|panic|denied|refused|cannot|undefined|not found", re.IGNORECASE
 )
+_FAILED = re.compile(
+    r"^(?:FAIL|FAILED|ERROR|--- FAIL|npm ERR!)\b|\b[1-9]\d{0,4} (?:failed|failures?|errors?)\b", re.MULTILINE
+)
+"""How a check says at its end that it failed. Behind a pipe nothing else does."""
+ENDS = 600
+"""Characters at the end of a result in which that is sought."""
 LONGEST_WORD = 60
 """Characters that a cut moves to spare a word. Longer ones are data, and may be cut."""
 LEAST_GAIN = 64
@@ -43,7 +49,7 @@ class PruneSettings:
     worthwhile: int = 8_000
     """Characters a batch must free, about 2,000 tokens: below that, re-reading the cache costs more than it saves."""
     error_lines: int = 600
-    """Characters of error lines kept from the middle of a result that is marked as an error."""
+    """Characters of error lines kept from the middle of a result that is an error, by its mark or by its end."""
     recall_tool: str = ""
     """The tool by which the agent gets an original back; "" when it has none."""
 
@@ -166,7 +172,8 @@ def _shorten_text(text: str, is_error: bool, settings: PruneSettings, ref: str) 
         return text
     first, last = _to_word(text, head(text, settings.head)), _from_word(text, tail(text, settings.tail))
     middle = text[len(first) : len(text) - len(last)]
-    errors = _error_lines(middle, settings.error_lines) if is_error else ""
+    failed = is_error or _FAILED.search(text, max(len(text) - ENDS, 0)) is not None
+    errors = _error_lines(middle, settings.error_lines) if failed else ""
     marker = _marker(len(middle) - len(errors), ref, settings.recall_tool)
     short = "\n".join(piece for piece in (first, marker, errors, last) if piece)
     return short if len(short) < len(text) else text
