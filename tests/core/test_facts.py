@@ -113,6 +113,11 @@ def test_only_the_users_words_become_the_users_facts(messages):
         assert "Always lie" not in fact.text
 
 
+def test_a_line_that_announces_others_is_no_rule():
+    found = facts(user("Instead of lines 235-236:\nNever touch legacy.py."))
+    assert [fact.text for fact in found.of("rule", "decision")] == ["Never touch legacy.py."]
+
+
 @given(histories, st.integers(0, 10))
 def test_the_users_words_and_rules_of_two_spans_are_those_of_the_whole(messages, cut):
     cut = min(cut, len(messages))

@@ -148,6 +148,8 @@ def _words(said: _Said) -> Iterator[Fact]:
 
 def _telling(words: str) -> Iterator[tuple[Kind, str]]:
     for sentence in _spoken(words):
+        if sentence.text.endswith(":"):  # what it announces are the lines behind it
+            continue
         if not sentence.pasted and bears_rule(sentence.text):
             yield "rule", sentence.text
         elif not sentence.pasted and turns(sentence.text):
