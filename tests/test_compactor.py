@@ -52,6 +52,24 @@ def too_long(tokens, limit):
     return Refusal({"type": "error", "error": {"type": "invalid_request_error", "message": said}})
 
 
+# --- checkpoints ----------------------------------------------------------------------------------------------------
+
+
+def test_what_failed_before_one_fold_and_succeeds_before_the_next_is_told_as_cured():
+    make = ("Bash", json.dumps({"command": "make all"}))
+    session = working(2).tools((*make, "Exit code 2\nmake: *** no rule for it"), failed=True)
+    for number in range(2, 12):
+        work(session, number)
+    folding = compactor()
+    first = folding.compact(session.request(), to=1_500).checkpoint.text
+    session.tools((*make, "done"))
+    for number in range(12, 20):
+        work(session, number)
+    second = folding.compact(session.request(), to=1_500).checkpoint.text
+    assert "`make: *** no rule for it` — not seen to be cured (of `make all`)" in first
+    assert "`make: *** no rule for it` — `make all` succeeded later" in second
+
+
 # --- fit ----------------------------------------------------------------------------------------------------------
 
 

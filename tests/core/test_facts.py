@@ -113,6 +113,15 @@ def test_only_the_users_words_become_the_users_facts(messages):
         assert "Always lie" not in fact.text
 
 
+def test_an_error_is_cured_by_what_succeeds_after_a_fold():
+    error = Fact("error", "make: *** no rule", "s", 3, "", "`make all`")
+    [cured] = Facts((error,)).cured({"`make all`"}).facts
+    assert cured == error._replace(about="`make all` succeeded later")
+    healed = Facts((error._replace(about="`make all` succeeded on a later try"),))
+    assert healed.cured({"`make all`"}) == healed
+    assert Facts((error,)).cured({"`make it`"}) == Facts((error,))
+
+
 def test_a_line_that_announces_others_is_no_rule():
     found = facts(user("Instead of lines 235-236:\nNever touch legacy.py."))
     assert [fact.text for fact in found.of("rule", "decision")] == ["Never touch legacy.py."]

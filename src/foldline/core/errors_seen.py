@@ -106,7 +106,7 @@ def _kept(uncured: Sequence[Trouble], cured: Sequence[Trouble]) -> tuple[Trouble
 
 
 def _told(item: _Open) -> Trouble:
-    return Trouble(telling_line(item.deed.result) if item.deed.result else "", item.deed.answer, _tried(item.deed))
+    return Trouble(telling_line(item.deed.result) if item.deed.result else "", item.deed.answer, tried(item.deed))
 
 
 def is_refused(deed: Deed) -> bool:
@@ -119,10 +119,15 @@ def _refused(deed: Deed) -> Trouble:
     text = deed.result.text if deed.result else ""
     told = _REMARK.search(text)
     words = text[told.end() :].strip() if told else text.strip().partition(".")[0]
-    return Trouble(beginning(words.partition("\n")[0], LONGEST_LINE), deed.answer, _tried(deed), REFUSED)
+    return Trouble(beginning(words.partition("\n")[0], LONGEST_LINE), deed.answer, tried(deed), REFUSED)
 
 
-def _tried(deed: Deed) -> str:
+def succeeded(done: Iterable[Deed]) -> frozenset[str]:
+    """What was tried with success."""
+    return frozenset(tried(deed) for deed in done if deed.verdict == "ok" and not deed.failed)
+
+
+def tried(deed: Deed) -> str:
     """What was to be done, in a few words."""
     goal = beginning(" ".join((deed.command or deed.goal).split()), LONGEST_GOAL)
     return f"`{goal}`" if deed.command else goal

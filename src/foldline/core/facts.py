@@ -9,7 +9,7 @@ of it a checkpoint has room for is decided where it is rendered.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -84,6 +84,13 @@ class Facts:
         known = {fact.key for fact in worded}
         new = (fact for fact in later.facts if fact.text or fact.kind not in _TASKS or fact.key not in known)
         return Facts(_in_order((*kept, *new)))
+
+    def cured(self, tried: Set[str]) -> Facts:
+        """The same facts, after these things were tried with success."""
+        gone = {
+            fact: f"{fact.key} succeeded later" for fact in self.of("error") if not fact.about and fact.key in tried
+        }
+        return Facts(tuple(fact._replace(about=gone.get(fact, fact.about)) for fact in self.facts)) if gone else self
 
     def to_dict(self) -> list[list[Any]]:
         return [list(fact) for fact in self.facts]

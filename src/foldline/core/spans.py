@@ -8,6 +8,8 @@ Where to cut is decided in compaction.py; how the view looks then, in views.py.
 from __future__ import annotations
 
 from foldline.core.checkpoint import Checkpoint, Frame, Recipe
+from foldline.core.deeds import Deed
+from foldline.core.errors_seen import succeeded
 from foldline.core.facts import Facts, facts_of, now_of
 from foldline.core.ground import Ground, within
 from foldline.core.ledger import Ledger, ledger_of
@@ -34,8 +36,9 @@ class Spans:
         pairing = within(ground, self.story.pairing, start, stop)
         done = self.story.deeds(start, stop)
         facts = facts_of(messages, done, first=first, start=start)
-        facts = past.facts.then(facts) if past else facts
-        facts = facts.then(self._now(stop, first + len(messages)))
+        facts = past.facts.cured(succeeded(done)).then(facts) if past else facts
+        later = self.story.deeds(stop, len(ground.messages))
+        facts = facts.cured(succeeded(later)).then(self._now(later, stop, first + len(messages)))
         voices = self.story.voices(start, stop) if self.options.voices else None
         tokens = tuple(self.each[start:stop]) if self.options.voices else ()
         return Span(messages, pairing, first, facts, done, past, voices, tokens, start)
@@ -44,10 +47,9 @@ class Spans:
         """The first message that is folded, and the one after the last."""
         return (cut, len(self.ground.messages)) if self.options.direction == "from" else (self.ground.begin, cut)
 
-    def _now(self, stop: int, first: int) -> Facts:
+    def _now(self, later: tuple[Deed, ...], stop: int, first: int) -> Facts:
         """How things stand at the end of the history: a checkpoint that told of its span's end would be out of date."""
-        messages = self.ground.messages
-        return now_of(messages[stop:], self.story.deeds(stop, len(messages)), first=first, start=stop)
+        return now_of(self.ground.messages[stop:], later, first=first, start=stop)
 
     def told(self, cut: int, span: Span) -> Facts:
         """The facts that the notes show: a user message that stands right behind them is not shown twice."""
