@@ -49,6 +49,9 @@ PASSING = frozenset({"immediate", "next", "active", "context"})
 """Sections of an earlier summary that are out of date, or are carried line by line."""
 LEAST_TOLD = 200
 """Tokens that must be left before what tools told is quoted."""
+LITTLE, MUCH = 40, 5
+"""Parts of the room that may stay free: less than the one is not worth another try; where it is more than the other,
+all lines are in."""
 LABEL_TOKENS = 6
 """About what the label above a line costs."""
 LABEL_MARKS = 3
@@ -104,15 +107,20 @@ def extract(
 
 
 def _log(lines: Sequence[Line], messages: Sequence[Message], first: int, room: int, size: Size) -> str:
-    """The lines in as much room as there is. Lines have fewer tokens together than each by itself: so twice."""
+    """The lines in as much room as there is. Lines have fewer tokens together than each by itself: so twice, where that
+    left room for more of them."""
     asked = [index for index, message in enumerate(messages) if message.origin is Origin.USER]
     sized = lru_cache(maxsize=None)(size)
-    found: list[str] = []
-    wanted = room
-    for _ in range(2):
-        found.append(shown(_choose(lines, answers(messages), (first, len(messages)), wanted, sized), first, asked))
-        wanted += room - size(found[-1])
-    return max((text for text in found if size(text) <= room), key=len, default=min(found, key=len))
+
+    def made(wanted: int) -> str:
+        return shown(_choose(lines, answers(messages), (first, len(messages)), wanted, sized), first, asked)
+
+    text = made(room)
+    spare = room - size(text)
+    if room // LITTLE > spare >= 0 or spare > room // MUCH:
+        return text
+    again = made(room + spare)
+    return max((found for found in (text, again) if size(found) <= room), key=len, default=min(text, again, key=len))
 
 
 def _earlier(previous: Summary | None, room: int, size: Size) -> tuple[Section, ...]:
