@@ -26,7 +26,7 @@ layers: $(READY)
 	$(BIN)/lint-imports
 
 unit: $(READY)
-	$(BIN)/python -m pytest -n 2 -m "not speed and not corpus" --ignore=tests/agents
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not speed and not corpus" --ignore=tests/agents
 
 speed: $(READY)
 	$(BIN)/python -m pytest -m speed
