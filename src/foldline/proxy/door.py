@@ -3,10 +3,10 @@
     scope ── Guard ──┬─ Refusal                                 403, 401, 400 …
                      ├─ healthz · metrics · status              health.py
                      ├─ another path, bypass                    both bodies streamed through as they are
-                     └─ ours ── Turns.prepare ── send ── judge ──┬─ too large ── Turns.smaller ── send …
-                                                                 └─ pass on ── Turns.after
+                     └─ ours ── Turns.glance │ read, fitted ── send ── judge ──┬─ too large ── Turns.smaller ── send …
+                                                                               └─ pass on ── Turns.after
 
-What takes time runs in threads; here is only waiting.
+What takes time runs in threads; here is only waiting, and the glance, which takes half a millisecond.
 """
 
 from __future__ import annotations
