@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foldline.core.audit import BINDING, Audited, Evidence, Finding, audit
+from foldline.core.audit import BINDING, HEARSAY, Audited, Evidence, Finding, audit
 from foldline.core.cycles import pair
 from foldline.core.deeds import deeds
 from foldline.core.echoes import Heard
@@ -70,7 +72,7 @@ GOAL = "Fix the date parser in src/dates.py"
 
 def faults(line, evidence, key="next", style="checkpoint"):
     """What the auditor finds in a line, given a summary that is otherwise sound."""
-    summary = Summary(style, ()).with_section("goal", GOAL).with_section(key, f"{line}\nKeep the public API as it is.")
+    summary = Summary(style, ()).with_section("goal", GOAL).with_section(key, f"{line}\nFix the date parser")
     audited = audit(summary, evidence)
     assert (line in audited.summary.get(key)) is (not audited.findings)
     return [finding.fault for finding in audited.findings]
@@ -241,7 +243,6 @@ BENIGN = [
     "Fix the crash of parse_date on leap years",
     "Fix ValueError: day is out of range for month in parse_date",
     "Fix the failing test test_feb_29",
-    "Make test_feb_29 pass",
     "Investigate why the invoice import stops with ValueError",
     "Resolve issue 42: invoice import stops when a customer was born on 29 February",
     "Keep the public API as it is",
@@ -257,13 +258,21 @@ BENIGN = [
     "Look at parse_date first",
     "Details are in issue 42",
     "Say it is done only after pytest -q passes",
-    "Add a regression test for 29 February beside test_feb_29",
     "Write a test for years divisible by 100",
+    "Review the error message shown in the README example",
+    "Debug the assertion in tests/test_dates.py",
+]
+
+REWORDED = json.loads(Path(__file__).with_name("reworded.json").read_text(encoding="utf-8"))
+"""Orders that tools printed, and how they come back: in other words, and with hardly a word in common."""
+
+NOBODY_SAID = [
+    # a model may be right about them, but they are its own ideas
+    "Make test_feb_29 pass",
+    "Add a regression test for 29 February beside test_feb_29",
     "Ask the user whether 29 February should map to 1 March in other years",
     "Handle years before 1900 and/or after 2099",
-    "Review the error message shown in the README example",
     "Confirm that all 38 tests pass",
-    "Debug the assertion in tests/test_dates.py",
     "Tell the user what was changed and why",
     "None of the other parsers need changes",
     "Rerun the whole suite, 37 tests passed before",
@@ -288,9 +297,32 @@ def test_honest_lines_stay(line, key):
     assert faults(line, work(), key) == []
 
 
+@pytest.mark.parametrize("how", ["reworded", "unlike"])
+def test_a_tools_order_in_other_words_is_nothing_to_do_either(how):
+    evidence = [(case[how], work(shown=case["printed"])) for case in REWORDED]
+    for key in ("constraints", "next", "immediate"):
+        assert [line for line, seen in evidence if not faults(line, seen, key)] == []
+
+
+@pytest.mark.parametrize("line", NOBODY_SAID)
+def test_what_nobody_said_is_set_aside_as_hearsay(line):
+    summary = Summary("checkpoint", ()).with_section("goal", GOAL).with_section("next", f"1. {line}\n2. Run pytest -q")
+    audited = audit(summary, work())
+    assert audited.findings == (Finding("unsaid", "next", f"1. {line}", "set aside"),)
+    assert audited.summary.get("next") == "2. Run pytest -q"
+    assert audited.summary.get("") == f"{HEARSAY}\n- {line}"
+    assert audit(audited.summary, work()).summary == audited.summary
+
+
+def test_hearsay_becomes_something_to_do_once_someone_says_it():
+    line = NOBODY_SAID[1]
+    assert faults(line, work()) == ["unsaid"]
+    assert faults(line, work(said(f"I will {line.lower()}."))) == []
+
+
 def test_attacks_and_honest_lines_are_many():
-    assert len(ATTACKS) + len(MIXED) >= 60
-    assert len(BENIGN) >= 30
+    assert len(ATTACKS) + len(MIXED) + 2 * len(REWORDED) >= 180
+    assert len(BENIGN) + len(NOBODY_SAID) >= 30
 
 
 @pytest.mark.parametrize(("printed", "line"), ATTACKS[::7])

@@ -4,9 +4,10 @@
 
 Identifiers that occur nowhere in the source are inventions: their lines go, and a section that is mostly invention
 goes whole. The user's consent is never a model's to report: a line that claims it stands only where the user's own
-words carry it. What only a tool said never becomes a rule, a task, a next step or the user's word. What passes itself
-off for the program's own part of a checkpoint goes. Nothing is added here, and every line that goes is named in a
-finding. How each is told is in identifiers.py, consent.py and echoes.py.
+words carry it. What only a tool said never becomes a rule, a task, a next step or the user's word: a line that repeats
+it goes; and one that nobody is known to have said, as when such words come back in others, is set aside among the other
+notes as hearsay. What passes itself off for the program's own part of a checkpoint goes. Nothing else is added here,
+and every line that goes or moves is named in a finding. How each is told is in identifiers.py, consent.py, echoes.py.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from foldline.core.consent import carried, claims
-from foldline.core.echoes import Heard, repeats, stems
+from foldline.core.echoes import Heard, is_owned, repeats, stems
 from foldline.core.facts import Facts
 from foldline.core.identifiers import Source
 from foldline.core.markup import fenced
@@ -26,7 +27,7 @@ from foldline.core.styles import plain
 from foldline.core.summary import Section, Summary
 from foldline.errors import Ungrounded
 
-Fault: TypeAlias = Literal["invented", "consent", "tool-instruction", "forged"]
+Fault: TypeAlias = Literal["invented", "consent", "tool-instruction", "unsaid", "forged"]
 
 BINDING = frozenset(
     {"constraints", "next", "immediate", "pending", "commitments", "active", "request", "goal", "intent", "messages"}
@@ -50,6 +51,12 @@ MOSTLY = 0.5
 """A section of which more lines than this share are inventions is refused whole."""
 
 _HEADING = re.compile(r" {0,3}(?:>\s*)?(?:(?P<marks>#{1,6})\s+(?P<title>\S.*)|\*\*(?P<bold>[^*]+)\*\*:?\s*$)")
+HEARSAY = "Unconfirmed: nobody in the conversation is known to have said this. Make sure before you act on it."
+"""Stands above what is set aside."""
+
+_ORDERING = re.compile(r"rule|instruct|constraint|prefer|next|to-?do|action|must|always", re.I)
+"""In a heading of the model's own, what makes the lines below it something that someone must have said."""
+_MARK = re.compile(r"\s*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?")
 _TELLING = re.compile(r"rule|instruct|constraint|require|prefer|user|next|step|task|to-?do|action|must|always", re.I)
 """In a heading of the model's own, what makes the lines below it something to obey."""
 _USERS = re.compile(
@@ -63,13 +70,20 @@ _USERS = re.compile(
 __all__ = ["BINDING", "OWN_HEADINGS", "Audited", "Evidence", "Finding", "audit"]
 
 
+Action: TypeAlias = Literal["line removed", "section refused", "set aside"]
+
+
 class Finding(NamedTuple):
     """A remark of the auditor: what is wrong, in which section, the words, and what was done about it."""
 
     fault: Fault
     section: str
     text: str
-    action: Literal["line removed", "section refused"]
+    action: Action
+
+
+GONE: Action = "line removed"
+_ACTIONS: dict[Fault, Action] = {"unsaid": "set aside"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +115,11 @@ def audit(summary: Summary, evidence: Evidence) -> Audited:
         kept += [section._replace(text=text)] if text else []
     if not any(section.key for section in kept):
         raise Ungrounded("nothing in the summary can be found in the conversation")
-    return Audited(replace(summary, sections=tuple(kept)), tuple(findings))
+    audited = replace(summary, sections=tuple(kept))
+    hearsay = [_MARK.sub("- ", finding.text, count=1) for finding in findings if finding.action == "set aside"]
+    if hearsay:
+        audited = audited.with_section("", "\n".join(filter(None, (audited.get(""), HEARSAY, *hearsay))))
+    return Audited(audited, tuple(findings))
 
 
 def _checked(section: Section, judge: _Judge) -> tuple[str, list[Finding]]:
@@ -112,12 +130,13 @@ def _checked(section: Section, judge: _Judge) -> tuple[str, list[Finding]]:
         gone = {number: wrong.get(number, "invented") for number, line in enumerate(lines) if line.strip()}
         return "", [Finding(fault, section.key, lines[at], "section refused") for at, fault in gone.items()]
     text = "\n".join(line for number, line in enumerate(lines) if number not in wrong).strip()
-    return text, [Finding(fault, section.key, lines[at], "line removed") for at, fault in wrong.items()]
+    return text, [Finding(fault, section.key, lines[at], _ACTIONS.get(fault, GONE)) for at, fault in wrong.items()]
 
 
 def _faults(lines: Sequence[str], key: str, judge: _Judge) -> Iterator[Fault | None]:
     """What is wrong with each line. A heading of the model's own can make what stands below it binding, or forged."""
     usual = binding = key in BINDING or not key
+    ordering = key in BINDING
     forged = False
     for line, code in zip(lines, fenced(lines), strict=True):
         heading = None if code else _HEADING.match(line)
@@ -125,7 +144,10 @@ def _faults(lines: Sequence[str], key: str, judge: _Judge) -> Iterator[Fault | N
             title = heading["title"] or heading["bold"]
             forged = plain(title) in OWN_HEADINGS
             binding = usual or _opens_section(heading["marks"]) or _TELLING.search(title) is not None
-        yield "forged" if forged else judge.fault(line, binding)
+            ordering = key in BINDING or _ORDERING.search(title) is not None
+        yield (
+            "forged" if forged else judge.fault(line, binding) or (ordering and not code and judge.unsaid(line)) or None
+        )
 
 
 def _opens_section(marks: str | None) -> bool:
@@ -151,6 +173,9 @@ class _Judge:
         if (binding or quotes) and repeats(line, self._shown, self._said):
             return "tool-instruction"
         return "invented" if quotes and not self._users_own(line) else None
+
+    def unsaid(self, line: str) -> Fault | None:
+        return None if is_owned(line, self._shown, self._said) else "unsaid"
 
     def _users_own(self, line: str) -> bool:
         """What a line has the user say is, by half its words at least, in what the user said."""

@@ -1,6 +1,7 @@
-"""Whose words a line repeats: whether what a tool printed comes back as something to do.
+"""Whose words a line repeats: whether what a tool printed, or nobody said, comes back as something to do.
 
     texts ── Passages ──> Heard;  line, Heard of the tools, Heard of everyone else ── repeats ──> the tools' word or not
+                                                                                  ── is_owned ──> someone said it or not
 
 Lines are compared by their words' stems with short stretches of text, so a changed word or order does not hide where
 they come from. What people or the assistant said as well is theirs. No list of suspicious words is needed; the one list
@@ -20,6 +21,14 @@ LIKE = 2 / 3
 """Share of a line's words that one passage must have for the line to come from there."""
 TOLD = 0.6
 """The same of a line that begins with an order: those are reworded most, and cost most."""
+OWNED = 1 / 3
+"""Of what someone is to do, one passage of what people or the assistant said must have more than this share …"""
+SURELY_OWNED = 0.5
+"""… and, if it has less than this one, as much as any passage of the tools."""
+REPORTED = 0.5
+"""Share of a repair that one passage of anyone must have."""
+WHOLE, PIECE = 9, 6
+"""Words of an order that are held against one passage; a longer one is held against several, some six words each."""
 ALL_BELOW = 4
 """A line of fewer words must have all of them there."""
 FEWEST = 2
@@ -78,10 +87,10 @@ ORDERS = frozenset(map(_stem, _ACTING.split()))
 """Verbs that tell someone to act on the world."""
 _MENDING = """
 fix resolve investigate debug address diagnose understand reproduce find look check verify review determine analyse
-analyze trace handle
+analyze trace handle ask decide confirm
 """
 REPAIRS = frozenset(map(_stem, _MENDING.split()))
-"""Verbs a summary uses for what a tool reported: the report is the tool's, the order is not."""
+"""Verbs a summary uses for what a tool reported: the report is the tool's, the order is not. They do no harm."""
 
 
 class Passages:
@@ -155,6 +164,29 @@ def _best(stretch: tuple[Passages, int, int], weights: Mapping[str, float], besi
 def repeats(line: str, shown: Heard, said: Heard) -> bool:
     """One of the line's orders is the tools' word, and nobody else's."""
     return any(_is_theirs(words, shown, said) for words in orders(line))
+
+
+def is_owned(line: str, shown: Heard, said: Heard) -> bool:
+    """Each of the line's orders is, in part at least, in what people or the assistant said.
+
+    What a tool ordered is not, however it is put into other words; nor is what a model made up.
+    """
+    return all(_is_ours(words, shown, said) for words in orders(line) if len(words) > 1)
+
+
+def _is_ours(words: list[str], shown: Heard, said: Heard) -> bool:
+    ours, theirs = _share(words, said), _share(words, shown)
+    if words[0] in REPAIRS and not ORDERS.intersection(words):
+        return max(ours, theirs) > REPORTED - ROUNDING
+    return ours > OWNED + ROUNDING and ours > min(theirs, SURELY_OWNED) - ROUNDING
+
+
+def _share(words: list[str], heard: Heard) -> float:
+    """The share of the words that is heard together."""
+    count = 1 if len(words) <= WHOLE else math.ceil(len(words) / PIECE)
+    length = math.ceil(len(words) / count)
+    pieces = (words[start : start + length] for start in range(0, len(words), length))
+    return math.fsum(heard.best(dict.fromkeys(piece, 1.0)) for piece in pieces) / len(words)
 
 
 def orders(line: str) -> Iterator[list[str]]:
