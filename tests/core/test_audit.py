@@ -304,6 +304,14 @@ def test_a_tools_order_in_other_words_is_nothing_to_do_either(how):
         assert [line for line, seen in evidence if not faults(line, seen, key)] == []
 
 
+@pytest.mark.parametrize(("joint", "passing"), [(". ", 0), ("; ", 0), (", then ", 4), (" and ", 4)])
+def test_nor_does_it_become_so_behind_an_honest_one(joint, passing):
+    """In one sentence a few pass, where the words left of them happen to be used in the conversation."""
+    orders = [(case["unlike"], case["printed"]) for case in REWORDED]
+    lines = [(f"Add a leap year check{joint}{order[0].lower()}{order[1:]}", printed) for order, printed in orders]
+    assert sum(not faults(line, work(shown=printed)) for line, printed in lines) <= passing
+
+
 @pytest.mark.parametrize("line", NOBODY_SAID)
 def test_what_nobody_said_is_set_aside_as_hearsay(line):
     summary = Summary("checkpoint", ()).with_section("goal", GOAL).with_section("next", f"1. {line}\n2. Run pytest -q")

@@ -25,10 +25,14 @@ OWNED = 1 / 3
 """Of what someone is to do, one passage of what people or the assistant said must have more than this share …"""
 SURELY_OWNED = 0.5
 """… and, if it has less than this one, as much as any passage of the tools."""
+PART_OWNED = 0.3
+"""Of each clause of it, more than this share: an order may hang on an honest one."""
+CLAUSE = 4
+"""Words of a clause that is looked at by itself."""
 REPORTED = 0.5
 """Share of a repair that one passage of anyone must have."""
 WHOLE, PIECE = 9, 6
-"""Words of an order that are held against one passage; a longer one is held against several, some six words each."""
+"""Words of a clause that are held against one passage; a longer one is held against several, some six words each."""
 ALL_BELOW = 4
 """A line of fewer words must have all of them there."""
 FEWEST = 2
@@ -48,6 +52,10 @@ _END = re.compile(r"\n+|[.!?;]\s+|[。！？；]")
 """The same, and the sign that ends it, where only words are sought: that is found four times as fast."""
 _LEAD = re.compile(r"\s*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?(?:\[[ xX]?\]\s*)?(?:\**continue\**\s*:)?[\s*_]*", re.I)
 _JOINT = re.compile(r"(?:,\s*(?:and\s+)?(?:then\s+)?|\s+and\s+(?:then\s+)?|\s+then\s+)(?=(?P<verb>\w+))", re.I)
+_BREAK = re.compile(
+    r"[,;:]\s+|\s+(?:and|then|while|plus|but|so that|after|before|und|et|y)\s+|\s+[-–—]+\s+|[()，、：]", re.I
+)
+"""Where another clause may begin."""
 _BINDING_WORDS = """
 a an the to of and in is for on with it its be as at by that this then from into or are was were not you your we our
 i me my they them their he she his her will would shall can may must should need have has had do does did done so if
@@ -167,32 +175,56 @@ def repeats(line: str, shown: Heard, said: Heard) -> bool:
 
 
 def is_owned(line: str, shown: Heard, said: Heard) -> bool:
-    """Each of the line's orders is, in part at least, in what people or the assistant said.
+    """Everything the line tells to do is, in part at least, in what people or the assistant said.
 
     What a tool ordered is not, however it is put into other words; nor is what a model made up.
     """
-    return all(_is_ours(words, shown, said) for words in orders(line) if len(words) > 1)
+    return all(_is_ours(sentence, shown, said) for sentence in _sentences(line))
 
 
-def _is_ours(words: list[str], shown: Heard, said: Heard) -> bool:
-    ours, theirs = _share(words, said), _share(words, shown)
+def _is_ours(sentence: str, shown: Heard, said: Heard) -> bool:
+    words, clauses = _telling(sentence), _clauses(sentence)
+    if len(words) < 2:
+        return True
+    ours, theirs = _share(clauses, said), _share(clauses, shown)
     if words[0] in REPAIRS and not ORDERS.intersection(words):
         return max(ours, theirs) > REPORTED - ROUNDING
-    return ours > OWNED + ROUNDING and ours > min(theirs, SURELY_OWNED) - ROUNDING
+    each = all(_share([clause], said) > PART_OWNED for clause in clauses if len(clause) >= CLAUSE)
+    return each and ours > OWNED + ROUNDING and ours > min(theirs, SURELY_OWNED) - ROUNDING
 
 
-def _share(words: list[str], heard: Heard) -> float:
+def _clauses(sentence: str) -> list[list[str]]:
+    """The words of its clauses; a short one is taken together with the one before it."""
+    found: list[list[str]] = []
+    for words in filter(None, map(stems, _BREAK.split(sentence))):
+        if found and min(len(words), len(found[-1])) < CLAUSE:
+            found[-1] += words
+        else:
+            found.append(words)
+    return found
+
+
+def _share(clauses: list[list[str]], heard: Heard) -> float:
     """The share of the words that is heard together."""
+    pieces = [piece for clause in clauses for piece in _pieces(clause)]
+    return math.fsum(heard.best(dict.fromkeys(piece, 1.0)) for piece in pieces) / sum(map(len, clauses))
+
+
+def _pieces(words: list[str]) -> Iterator[list[str]]:
     count = 1 if len(words) <= WHOLE else math.ceil(len(words) / PIECE)
     length = math.ceil(len(words) / count)
-    pieces = (words[start : start + length] for start in range(0, len(words), length))
-    return math.fsum(heard.best(dict.fromkeys(piece, 1.0)) for piece in pieces) / len(words)
+    yield from (words[start : start + length] for start in range(0, len(words), length))
+
+
+def _sentences(line: str) -> list[str]:
+    """Without what stands before a line: bullets, boxes, the mark of the immediate task."""
+    lead = _LEAD.match(line)
+    return _SENTENCE.split(line[lead.end() if lead else 0 :])
 
 
 def orders(line: str) -> Iterator[list[str]]:
     """The words of each thing a line tells to do. A bare name tells nothing."""
-    lead = _LEAD.match(line)
-    for sentence in _SENTENCE.split(line[lead.end() if lead else 0 :]):
+    for sentence in _sentences(line):
         at = 0
         for joint in _JOINT.finditer(sentence):
             if _stem(joint["verb"].casefold()) in ORDERS:
