@@ -254,6 +254,14 @@ def test_what_was_said_in_passing_gives_way():
     assert context.count("command:") > 2 * context.count("description:")
 
 
+def test_why_something_failed_outlasts_what_was_merely_done():
+    done = [says(f"I changed name_{number} in src/part_{number}.py and looked at it again.") for number in range(80)]
+    done[45] = says("The reason name_45 broke in src/part_45.py: the cache was read before it was filled.")
+    context = summary_of(*done, room=400).get("context")
+    assert "The reason name_45 broke" in context
+    assert "name_46 " not in context
+
+
 def test_a_call_that_failed_is_marked():
     failing = call("a", "Bash", command="make all of it")
     context = summary_of(says("", failing), result("a", "Exit code 2\nmake: *** no rule for it")).get("context")

@@ -292,6 +292,11 @@ def test_an_answer_is_a_decision_with_its_question():
     assert [(fact.text, fact.about) for fact in found.of("decision")] == [("yes", "Shall I use SQLite?")]
 
 
+def test_a_command_that_the_user_ran_beside_the_agent_answers_nothing():
+    found = facts(says("Shall I use SQLite?"), user("<bash-input>git status</bash-input>"), user("yes"))
+    assert texts(found, "decision") == []
+
+
 def test_a_question_waits_through_tool_calls_and_is_answered_once():
     found = facts(says("Shall I?"), says("", call("a", "Read")), result("a", "x"), user("sure"), user("more"))
     assert [(fact.text, fact.about) for fact in found.of("decision")] == [("sure", "Shall I?")]

@@ -146,6 +146,17 @@ def test_what_the_summary_quotes_is_not_said_again():
     assert "make all" in found
 
 
+def test_a_decision_that_is_the_immediate_task_stands_there():
+    said = (
+        fact("user", "B, please.", 4),
+        fact("decision", "B, please.", 4, "A or B?"),
+        fact("immediate", "B, please."),
+    )
+    told = "## Immediate Task\nCONTINUE: “B, please.” (in answer to “A or B?”)"
+    assert "B, please." in notes(Facts(said), Ledger(), 10_000, len).text
+    assert notes(Facts(said), Ledger(), 10_000, len, told).text == ""
+
+
 @pytest.mark.parametrize(
     "told",
     [

@@ -122,7 +122,7 @@ def test_s0_7_the_conversation_is_reopened():
     text = compose(summary, Facts(), Ledger(), "", Frame(7, "m", quiet, True, "/tmp/log.jsonl"), 9_999, len).text
     assert text.startswith("# Notes on the conversation so far\n\nThis conversation goes on from an earlier one")
     assert "## Goal\nship it" in text
-    assert "The most recent messages follow these notes word for word." in text
+    assert "The latest messages follow word for word." in text
     assert "/tmp/log.jsonl" in text
     assert "without asking the user further questions" in text
     bare = compose(summary, Facts(), Ledger(), "", Frame(7, "m", resume(Manner()), kept_tail=False), 9_999, len).text

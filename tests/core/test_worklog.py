@@ -8,7 +8,7 @@ from bisect import bisect
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from foldline.core.worklog import (
@@ -16,6 +16,7 @@ from foldline.core.worklog import (
     LONGEST,
     MOST_LINES,
     TORN,
+    WHY,
     Line,
     answers,
     below,
@@ -162,8 +163,14 @@ def test_calls_of_one_step_that_share_an_id_are_answered_in_their_order():
 
 
 def test_what_is_told_in_passing_is_marked():
-    lines = list(entries([says(call("Bash", command="make it so", description="Builds the thing"))]))
-    assert [line.weight for line in lines] == [1.0, ASIDE]
+    told = call("Bash", command="make it so", description="Builds the thing", timeout=9000, background=True)
+    assert [line.weight for line in entries([says(told)])] == [1.0, ASIDE, ASIDE, ASIDE]
+
+
+def test_lines_that_explain_weigh_more_also_when_they_are_carried_on():
+    lines = list(entries([says(Text("It turns out that the cache was stale.\nI look at it again."))]))
+    assert [line.weight for line in lines] == [WHY, 1.0]
+    assert [line.weight for line in carried(shown(lines, 0))] == [WHY, 1.0]
 
 
 def test_lines_from_inside_an_argument_weigh_less():
@@ -259,6 +266,9 @@ numbers = st.lists(st.integers(0, 5), unique=True).map(sorted)
 
 
 @given(lines.map(lambda found: sorted(found, key=lambda line: line.message)), st.integers(0, 50), numbers)
+@example(
+    [Line("1", "", 0), Line("1", "Edit b.py, failed", 0, call=1), Line("[1]", "Edit b.py, failed", 0, call=0)], 0, []
+)
 def test_what_was_shown_is_carried_on_with_its_labels(chosen, first, asked):
     text = shown(chosen, first, asked)
     again = list(carried(text))

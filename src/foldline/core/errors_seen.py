@@ -9,6 +9,7 @@ at a file that is not there is no trouble. Lines are quoted as they stand; nothi
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -156,7 +157,7 @@ def _candidates(text: str) -> Iterator[str]:
 
 
 def _healed(item: _Open, changed: Sequence[str]) -> Trouble:
-    files = list(dict.fromkeys(changed[item.changes :]))[-MOST_FILES:]
+    files = list(dict.fromkeys(map(posixpath.basename, changed[item.changes :])))[-MOST_FILES:]
     how = f"after changes to {', '.join(files)}" if files else "on a later try"
     told = _told(item)
     return told._replace(cure=f"{told.tried} succeeded {how}")

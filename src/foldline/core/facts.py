@@ -32,6 +32,8 @@ SHORT_ANSWER = 400
 LOOK = 100_000
 """Characters at either end of a user message in which rules and decisions are sought. What stands between is pasted:
 people tell what they want before or behind it."""
+_RAN = "<bash-input>"
+"""What Claude Code sends when the user runs a command beside the agent: it answers nothing."""
 MOST_ERRORS = 48
 """Errors that are carried along, the newest."""
 
@@ -146,7 +148,12 @@ def _words(said: _Said) -> Iterator[Fact]:
             at = partial(Fact, source=message.identity, at=number)
             media = sum(type(part) is Media for part in message.parts)
             yield at("user", words, about=f"{media} attached" if media else "")
-            if asked and not words.endswith("?") and (len(words) <= SHORT_ANSWER or consents(words)):
+            if (
+                asked
+                and not words.endswith("?")
+                and not words.startswith(_RAN)
+                and (len(words) <= SHORT_ANSWER or consents(words))
+            ):
                 answer = words if len(words) <= SHORT_ANSWER else next(sentences(words)).text
                 yield at("decision", answer, about=asked)
             yield from (at(kind, text) for kind, text in _telling(words))

@@ -64,6 +64,8 @@ def said(facts: Facts, told: str, whole: int) -> Iterator[Piece]:
     ruling = {fact.at for fact in facts.of("rule")}
     for fact, worth in zip(messages, _worths(messages), strict=True):
         section = places.get(fact.at, "")
+        if section == "decisions" and _is_quoted(fact.text, told):
+            continue
         if section:
             about = next((_asked(found) for found in telling[fact.at] if found.about), "")
             shorter = "\n".join(f"- {_quoted(found)}{_asked(found)}" for found in telling[fact.at])

@@ -41,19 +41,27 @@ DEEPEST = 4
 """Levels of an argument that are taken apart; below, it stands as JSON."""
 PASSING = frozenset(
     {"description", "prompt", "activeForm", "explanation", "justification"}  # told to a person or a helper in passing
-    | {"output_mode", "head_limit"}  # how, not what
+    | {"output_mode", "head_limit", "timeout", "limit", "offset", "-A", "-B", "-C", "-n", "-i"}  # how, not what
 )
 """Arguments that are seldom taken up again, or tell a reader little."""
 ASIDE = 0.3
 """Weight of their lines."""
 TORN = 0.5
 """Weight of a line from inside an argument: mostly a file's, which says little without the others."""
+WHY = 2.0
+"""Weight of a line in which the agent says why: what went wrong, what mended it. Readers miss that most."""
 TOOL = "tool output"
 _NUMBERED = re.compile(r"\s*\d{1,6}(?:→|\t|\s?\|)")
 """A line number before a line of a file, as tools that read files show it."""
 _COLOURS = re.compile(r"\x1b\[[0-9;?]{0,16}[A-Za-z]")
 _WORD = re.compile(r"\w{3}|[^\W\x00-\x7f]")
 """Three letters or digits; one letter of a script in which words may be shorter, or have signs between letters."""
+_EXPLAINS = re.compile(
+    r"\b(?:because|root cause|turns? out|caused by|due to|which means|(?:that|this) is why|fixed|resolved|works now|"
+    r"now pass(?:es)?|instead of|rather than|the (?:real |actual |main |only )?"
+    r"(?:issue|problem|bug|reason|cause|culprit|fix|error|failure|solution))\b",
+    re.I,
+)
 _LABEL = re.compile(r"\[([^\[\]]{1,200})\](?: (.*))?$")
 _TICKS = re.compile(r"`+")
 _FAILED = ", failed"
@@ -96,10 +104,14 @@ def entries(messages: Sequence[Message], failed: Set[tuple[int, str, str]] = fro
             continue
         for nth, part in enumerate(message.parts):
             if isinstance(part, Text):
-                yield from (Line(line, "", index) for line in _lines(part.text))
+                yield from (Line(line, "", index, _weight(line)) for line in _lines(part.text))
             elif isinstance(part, ToolCall) and not plans(part.name):
                 outcome = _FAILED if (index, part.id, part.arguments) in failed else ""
                 yield from (line._replace(call=nth) for line in _called(part, index, outcome))
+
+
+def _weight(said: str) -> float:
+    return WHY if _EXPLAINS.search(said) else 1.0
 
 
 def outcomes(done: Iterable[Deed], start: int) -> Iterator[Line]:
@@ -146,7 +158,8 @@ def _called(call: ToolCall, index: int, outcome: str) -> Iterator[Line]:
         yield from (Line(line, label, index) for line in _lines(call.arguments))
     for name, value in arguments.items():
         for number, line in enumerate(_lines(f"{name}: {_plain(value)}")):
-            yield Line(line, label, index, ASIDE if name in PASSING else TORN if number else 1.0)
+            aside = name in PASSING or isinstance(value, bool)
+            yield Line(line, label, index, ASIDE if aside else TORN if number else 1.0)
 
 
 def subject(call: ToolCall) -> str:
@@ -265,8 +278,10 @@ def carried(text: str) -> Iterator[Line]:
             label, message = "", message + 1
             continue
         found = _LABEL.match(raw)
-        label, words = (found.group(1), found.group(2) or "") if found else (label, raw)
-        line = Line(words.rstrip(), label, message)
+        inner = raw[1:] if raw[0] == " " and _LABEL.match(raw, 1) else raw  # moved in when it was shown
+        label, words = (found.group(1), found.group(2) or "") if found else (label, inner)
+        spoken = not label or label.isdigit()
+        line = Line(words.rstrip(), label, message, _weight(words) if spoken else 1.0)
         if line.is_tools:
             line = line._replace(text=_unquoted(line.text.strip()))
         if line.text.strip():
