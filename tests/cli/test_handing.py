@@ -37,7 +37,7 @@ def test_it_prints_the_text_and_nothing_else(foldline, path):
     assert text.startswith("# Notes on the conversation so far\n")
     assert text.endswith("\n")
     assert f"These notes stand for {len(read(path)):,} messages." in text
-    assert "The most recent messages follow" not in text
+    assert "The latest messages follow" not in text
     assert not set(text) & OBEYED
     assert size(text, read(path).head.model) <= TOKENS
 
