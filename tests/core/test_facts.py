@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from foldline.core.cycles import pair
 from foldline.core.deeds import deeds
 from foldline.core.facts import MOST_ERRORS, SHORT_ANSWER, Fact, Facts, facts_of, now_of
-from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
+from foldline.model import Grammar, Media, Message, Origin, Text, ToolCall, ToolResult
 
 USERS = ("user", "rule", "decision", "immediate")
 
@@ -295,6 +295,15 @@ def test_an_answer_is_a_decision_with_its_question():
 def test_a_command_that_the_user_ran_beside_the_agent_answers_nothing():
     found = facts(says("Shall I use SQLite?"), user("<bash-input>git status</bash-input>"), user("yes"))
     assert texts(found, "decision") == []
+
+
+def test_a_picture_without_words_is_counted_and_answers_nothing():
+    picture = Message("user", Origin.USER, (Media("image"), Media("image")))
+    found = facts(says("Shall I use SQLite?"), picture, user("yes"))
+    assert [(fact.kind, fact.text, fact.at) for fact in found.of("media", "decision")] == [
+        ("media", "2 attached", 1),
+        ("decision", "yes", 2),
+    ]
 
 
 def test_a_question_waits_through_tool_calls_and_is_answered_once():

@@ -146,6 +146,11 @@ def test_what_the_summary_quotes_is_not_said_again():
     assert "make all" in found
 
 
+def test_pictures_without_words_are_named():
+    said = (fact("user", "Look at this.", 3), fact("media", "2 attached", 4))
+    assert "[4] Look at this.\n[5] (pictures or files: 2 attached, not shown here)" in made(*said).text
+
+
 def test_a_decision_that_is_the_immediate_task_stands_there():
     said = (
         fact("user", "B, please.", 4),

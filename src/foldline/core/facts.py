@@ -22,7 +22,7 @@ from foldline.core.usertext import own_words, retells
 from foldline.model import Media, Message, Origin
 
 Kind: TypeAlias = Literal[
-    "user", "rule", "decision", "done", "open", "error", "approval", "immediate", "doing", "earlier"
+    "user", "media", "rule", "decision", "done", "open", "error", "approval", "immediate", "doing", "earlier"
 ]
 _TASKS: frozenset[Kind] = frozenset({"done", "open"})
 _SINCE: frozenset[Kind] = frozenset({"approval", "doing"})
@@ -135,7 +135,7 @@ _Said: TypeAlias = list[tuple[int, Message]]
 
 def _said(messages: Sequence[Message], first: int) -> _Said:
     found = enumerate(messages, first)
-    return [(at, message) for at, message in found if message.text or message.origin is Origin.SUMMARY]
+    return [(at, message) for at, message in found if message.text or message.origin in (Origin.SUMMARY, Origin.USER)]
 
 
 def _words(said: _Said) -> Iterator[Fact]:
@@ -144,20 +144,27 @@ def _words(said: _Said) -> Iterator[Fact]:
     for number, message in said:
         if message.role == "assistant":
             asked = asks(message.text) if message.text else asked
-        elif words := own_words(message):
-            at = partial(Fact, source=message.identity, at=number)
-            media = sum(type(part) is Media for part in message.parts)
-            yield at("user", words, about=f"{media} attached" if media else "")
-            if (
-                asked
-                and not words.endswith("?")
-                and not words.startswith(_RAN)
-                and (len(words) <= SHORT_ANSWER or consents(words))
-            ):
-                answer = words if len(words) <= SHORT_ANSWER else next(sentences(words)).text
-                yield at("decision", answer, about=asked)
+            continue
+        words, at = own_words(message), partial(Fact, source=message.identity, at=number)
+        media = sum(type(part) is Media for part in message.parts) if message.origin is Origin.USER else 0
+        attached = f"{media} attached" if media else ""
+        if words:
+            yield at("user", words, about=attached)
+            yield from (at("decision", answer, about=asked) for answer in _answer(words, asked))
             yield from (at(kind, text) for kind, text in _telling(words))
             asked = ""
+        elif attached:
+            yield at("media", attached)
+
+
+def _answer(words: str, asked: str) -> Iterator[str]:
+    """What the words say to a question, if one was asked."""
+    if not asked or words.endswith("?") or words.startswith(_RAN):
+        return
+    if len(words) <= SHORT_ANSWER:
+        yield words
+    elif consents(words):
+        yield next(sentences(words)).text
 
 
 def _telling(words: str) -> Iterator[tuple[Kind, str]]:

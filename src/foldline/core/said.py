@@ -60,6 +60,8 @@ def said(facts: Facts, told: str, whole: int) -> Iterator[Piece]:
     for fact in facts.of("earlier"):
         for order, line in enumerate(_retold(fact.text, whole // 2)):
             yield Piece("earlier", f"> {line}", RANKS["earlier"], -order, order)
+    for fact in facts.of("media"):
+        yield Piece("said", f"[{fact.at + 1}] {_media(fact.text)}", RANKS["said"], fact.at / PRESSING, fact.at)
     messages = facts.of("user")
     ruling = {fact.at for fact in facts.of("rule")}
     for fact, worth in zip(messages, _worths(messages), strict=True):
@@ -72,11 +74,15 @@ def said(facts: Facts, told: str, whole: int) -> Iterator[Piece]:
             yield Piece(section, f"- {_quoted(fact)}{about}", RANKS[section], fact.at, fact.at, (shorter,))
         elif fact.about or not _is_quoted(fact.text, told):
             pressing = PRESSING if fact.at in ruling or fact is messages[0] else 0
-            media = f" (pictures or files: {fact.about}, not shown here)" if fact.about else ""
+            media = f" {_media(fact.about)}" if fact.about else ""
             text, *forms = (f"[{fact.at + 1}] {below(words)}{media}" for words in _forms(fact.text))
             longer = f"[{fact.at + 1}] {below(fact.text)}{media}" if len(fact.text) <= whole else ""
             longer = "" if longer == text else longer
             yield Piece("said", text, RANKS["said"], pressing + worth, fact.at, tuple(forms), longer)
+
+
+def _media(attached: str) -> str:
+    return f"(pictures or files: {attached}, not shown here)"
 
 
 def _retold(text: str, length: int) -> list[str]:
