@@ -62,6 +62,13 @@ def said(facts: Facts, told: str, whole: int) -> Iterator[Piece]:
             yield Piece("earlier", f"> {line}", RANKS["earlier"], -order, order)
     for fact in facts.of("media"):
         yield Piece("said", f"[{fact.at + 1}] {_media(fact.text)}", RANKS["said"], fact.at / PRESSING, fact.at)
+    yield from _messages(facts, told, whole, places, telling)
+
+
+def _messages(
+    facts: Facts, told: str, whole: int, places: Mapping[int, str], telling: Mapping[int, Sequence[Fact]]
+) -> Iterator[Piece]:
+    """Every message. Those that have a place among rules or decisions stand there."""
     messages = facts.of("user")
     ruling = {fact.at for fact in facts.of("rule")}
     for fact, worth in zip(messages, _worths(messages), strict=True):
