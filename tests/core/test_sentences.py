@@ -68,6 +68,18 @@ RULES = [
     "テストを必ず実行してください",
     "никогда не удаляй файлы",
     "절대 하지 마세요",
+    "테스트 파일을 수정하지 마십시오",
+    "لا تحذف الملفات",
+    "يجب تشغيل الاختبارات دائمًا",
+    "फ़ाइलें कभी मत हटाओ",
+    "केवल अंग्रेज़ी में लिखो",
+    "verwijder nooit bestanden",
+    "nigdy nie usuwaj plików",
+    "radera aldrig filer",
+    "dosyaları asla silme",
+    "jangan hapus berkas",
+    "không được xóa tệp",
+    "ніколи не видаляй файли",
 ]
 
 

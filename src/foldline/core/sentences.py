@@ -22,9 +22,12 @@ _RULE = re.compile(
     r"whatever (?:happens|you do)|from now on|going forward|at all times|under no circumstances|important|instead of|"
     r"rather than|use .{1,40} not|"
     r"nie(?:mals)?|immer|nicht|kein[ea]?[nmrs]?|darf|dürfen|muss|müssen|nur|bitte|sollst?|"
-    r"jamais|toujours|ne .{1,30} pas|uniquement|il faut|nunca|siempre|sólo|solo|debes?|mai|sempre|não|apenas)\b"
+    r"jamais|toujours|ne .{1,30} pas|uniquement|il faut|nunca|siempre|sólo|solo|debes?|mai|sempre|não|apenas|"
+    r"nooit|altijd|alleen|moet|nigdy|zawsze|tylko|nie wolno|aldrig|alltid|måste|endast|asla|her zaman|sadece|yalnızca|"
+    r"jangan|selalu|hanya|không được|luôn luôn)\b"
     r"|不要|不能|不得|必须|必須|禁止|一定|总是|始终|只能|務必|しない|しては|必ず|ください|常に"
-    r"|하지 ?마|반드시|항상|нельзя|всегда|никогда|только",
+    r"|하지 ?마|마세요|마십시오|반드시|항상|절대|금지|нельзя|всегда|никогда|только|ніколи|завжди|тільки|не можна"
+    r"|لا ت|يجب|دائم[اًا]|أبد[اًا]|ممنوع|فقط|मत |न करें|हमेशा|कभी|ज़रूर|अवश्य|केवल|सिर्फ",
     re.I,
 )
 _TURN = re.compile(
