@@ -64,6 +64,8 @@ HEADING_TOKENS = 8
 """About what a section's heading and the empty line before it cost."""
 LENGTHS = (600, 300, 120, 40)
 """Characters of a quotation in the goal and the task: as many as there is room for."""
+BEGINNING = 120
+"""Characters of a first request that is too long for the goal."""
 REQUEST = 240
 """Characters of the latest request in the task: it stands in the view as it is."""
 
@@ -145,9 +147,9 @@ def _quote(text: str, length: int) -> str:
 
 
 def _goal(facts: Facts, length: int) -> str:
-    """What the user asked first."""
+    """What the user asked first; by its beginning where it is long, for then it stands below."""
     said = facts.first("user")
-    return f"First asked: {_quote(said.text, length)}" if said else ""
+    return f"First asked: {_quote(said.text, length if len(said.text) <= length else BEGINNING)}" if said else ""
 
 
 def _task(messages: Sequence[Message], facts: Facts, stop: int, length: int) -> str:
