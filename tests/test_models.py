@@ -83,6 +83,8 @@ def test_a_budget_is_made_from_a_name():
     assert isinstance(made, budget.Budget)
     assert (made.window, made.room, made.notices) == (200_000, 200_000 - 16_384, ())
     assert Budget.for_model("claude-sonnet-4-5", reserve=10, max_bytes=5).room == 199_990
+    thrifty = Budget.for_model("claude-sonnet-4-5", prune_at=0.5, compact_at=0.8, target=0.25)
+    assert thrifty == Budget(made.window, made.reserve, prune_at=0.5, compact_at=0.8, target=0.25)
 
 
 def test_the_user_knows_better_than_the_table(write):

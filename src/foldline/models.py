@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from foldline.core import budget
 from foldline.core.budget import ModelInfo
@@ -49,9 +49,11 @@ class Budget(budget.Budget):
     """A budget that can be made from a model's name."""
 
     @classmethod
-    def for_model(cls, name: str, *, reserve: int | None = None, max_bytes: int | None = None) -> Self:
+    def for_model(
+        cls, name: str, *, reserve: int | None = None, max_bytes: int | None = None, **marks: Unpack[budget.Marks]
+    ) -> Self:
         """The budget of a model; its `notices` say so when the model is not known."""
-        return cls.of(lookup(name), reserve=reserve, max_bytes=max_bytes)
+        return cls.of(lookup(name), reserve=reserve, max_bytes=max_bytes, **marks)
 
 
 def lookup(name: str) -> ModelInfo:

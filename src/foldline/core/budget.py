@@ -10,7 +10,7 @@ Values only. Which model has which window is in `foldline.models`; what to do at
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Self, TypedDict, Unpack
 
 from foldline.model import Notice
 
@@ -37,6 +37,14 @@ class ModelInfo:
     cache_write_price: float | None = None
     source: str = ""
     notices: tuple[Notice, ...] = ()
+
+
+class Marks(TypedDict, total=False):
+    """The marks of a budget, where they are not to be the usual ones."""
+
+    prune_at: float
+    compact_at: float
+    target: float
 
 
 @dataclass(frozen=True)
@@ -78,11 +86,13 @@ class Budget:
             )
 
     @classmethod
-    def of(cls, info: ModelInfo, *, reserve: int | None = None, max_bytes: int | None = None) -> Self:
+    def of(
+        cls, info: ModelInfo, *, reserve: int | None = None, max_bytes: int | None = None, **marks: Unpack[Marks]
+    ) -> Self:
         """The budget of a model. The reserve is never more than the model can write."""
         if reserve is None:
             reserve = min(_default_reserve(info.window), info.max_output or info.window)
-        return cls(info.window, reserve, max_bytes, notices=info.notices)
+        return cls(info.window, reserve, max_bytes, notices=info.notices, **marks)
 
     def at(self, share: float) -> int:
         """A mark in tokens."""
