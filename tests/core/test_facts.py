@@ -297,6 +297,11 @@ def test_a_command_that_the_user_ran_beside_the_agent_answers_nothing():
     assert texts(found, "decision") == []
 
 
+def test_an_answer_that_names_an_option_is_shown_with_it():
+    found = facts(says("Two ways:\nA) SQLite\nB) a plain file\nWhich do you prefer?"), user("B"))
+    assert [(fact.text, fact.about) for fact in found.of("decision")] == [("B", "B) a plain file")]
+
+
 def test_a_picture_without_words_is_counted_and_answers_nothing():
     picture = Message("user", Origin.USER, (Media("image"), Media("image")))
     found = facts(says("Shall I use SQLite?"), picture, user("yes"))

@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from foldline.core.deeds import Deed
 from foldline.core.errors_seen import troubles
+from foldline.core.offers import taken
 from foldline.core.plans import latest_tasks
 from foldline.core.sentences import Sentence, asks, bears_rule, consents, sentences, turns
 from foldline.core.usertext import own_words, retells
@@ -140,17 +141,18 @@ def _said(messages: Sequence[Message], first: int) -> _Said:
 
 def _words(said: _Said) -> Iterator[Fact]:
     """Every user message, and in it the rules and decisions."""
-    asked = ""
+    asked = offered = ""
     for number, message in said:
         if message.role == "assistant":
-            asked = asks(message.text) if message.text else asked
+            asked, offered = (asks(message.text), message.text) if message.text else (asked, offered)
             continue
         words, at = own_words(message), partial(Fact, source=message.identity, at=number)
         media = sum(type(part) is Media for part in message.parts) if message.origin is Origin.USER else 0
         attached = f"{media} attached" if media else ""
         if words:
             yield at("user", words, about=attached)
-            yield from (at("decision", answer, about=asked) for answer in _answer(words, asked))
+            about = taken(words, offered) or asked
+            yield from (at("decision", answer, about=about) for answer in _answer(words, asked))
             yield from (at(kind, text) for kind, text in _telling(words))
             asked = ""
         elif attached:

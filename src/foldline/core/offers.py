@@ -1,0 +1,39 @@
+"""Which of the options that the assistant offered an answer takes: "B" says nothing without them.
+
+    "B, please", "A) wait\nB) push now" ── taken ──> "B) push now"
+
+Options are lines that begin with a letter or a number. Whether the answer agrees to anything is not judged here.
+"""
+
+from __future__ import annotations
+
+import re
+
+LONGEST = 160
+"""Characters of an option that are quoted: what it is stands at its beginning."""
+MOST = 3
+"""Options that one answer takes."""
+
+_TAKES = re.compile(
+    r"(?:^\W{0,3}|#|\b(?i:options?|choice|number|variant|do|with|think|take|pick|choose|prefer|and)\s+)"
+    r"(?P<name>[A-H](?=[).:,;]|\s|$)|[a-h](?=\))|\d{1,2}(?=[).:,;]|\s|$))"
+)
+_OPTION = re.compile(
+    r"^[ \t]*(?:[-*+•]\s+)?(?:\*\*|__)?\(?(?:#|[Oo]ption\s+|[Cc]hoice\s+)?(?P<name>[A-Ha-h]|\d{1,2})(?:\*\*|__)?[).:]"
+    r"(?P<says>.*\S)",
+    re.M,
+)
+
+
+def taken(answer: str, offered: str) -> str:
+    """The options that the answer names, as they were offered; "" where it names none."""
+    wanted = list(dict.fromkeys(found["name"].upper() for found in _TAKES.finditer(answer)))[:MOST]
+    if not wanted:
+        return ""
+    options = {found["name"].upper(): _plain(found.group()) for found in _OPTION.finditer(offered)}
+    return "; ".join(options[name] for name in wanted if name in options)
+
+
+def _plain(option: str) -> str:
+    """Without the bullet and the bold type."""
+    return option.replace("**", "").replace("__", "").lstrip("-*+• \t")[:LONGEST]

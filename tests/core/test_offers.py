@@ -1,0 +1,40 @@
+"""An answer that names an option is understood by what was offered."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foldline.core.offers import LONGEST, MOST, taken
+
+LETTERS = "Two ways:\n- A) wait for the review\n- **B)** push now\n- C) Something else?\n\nWhich one?"
+NUMBERS = "I could\n1. rename the table\n2. add a view: it is cheaper\n3. leave it\nWhat do you prefer?"
+
+
+@pytest.mark.parametrize(
+    ("answer", "offered", "option"),
+    [
+        ("B", LETTERS, "B) push now"),
+        ("a) please", LETTERS, "A) wait for the review"),
+        ("I think A) is fine, and then go on", LETTERS, "A) wait for the review"),
+        ("C) update the branch first", LETTERS, "C) Something else?"),
+        ("let's do 2", NUMBERS, "2. add a view: it is cheaper"),
+        ("#1 and #3 please", NUMBERS, "1. rename the table; 3. leave it"),
+        ("Option 2.", NUMBERS, "2. add a view: it is cheaper"),
+    ],
+)
+def test_the_option_is_quoted(answer, offered, option):
+    assert taken(answer, offered) == option
+
+
+@pytest.mark.parametrize("answer", ["yes", "a new one", "I want both", "12 tests fail", "D", "keep the b option", ""])
+def test_other_answers_name_none(answer):
+    assert taken(answer, LETTERS) == ""
+
+
+@given(st.sampled_from(["A", "do 1", "a) and 2", "B, then"]), st.text(alphabet="ABab12).:-* \nxyz", max_size=400))
+def test_only_what_was_offered_is_quoted(answer, offered):
+    found = taken(answer, offered)
+    assert len(found) <= MOST * (LONGEST + 2)
+    assert all(piece in offered.replace("**", "") for piece in found.split("; ") if piece)
