@@ -1,7 +1,9 @@
 """Folding does not feed on itself: a fold leaves room for the next turns, and where it cannot, that is said and no
-model is asked again and again."""
+model is asked again and again. With FOLDLINE_SESSIONS at a thousand, as at night, every crowded window is played."""
 
 import json
+import os
+from itertools import product
 
 import pytest
 from hypothesis import example, given, settings
@@ -24,11 +26,12 @@ WORDS_TOKENS, LINE_TOKENS = METER.text(WORDS * 100) / 100, METER.text(LINE * 100
 class Played:
     """A session turn by turn, and what each turn did: (tokens of the whole history, receipt)."""
 
-    def __init__(self, room, way="whole", **more):
+    def __init__(self, room, way="whole", caller=None, **more):
         self.budget = Budget(window=room + 500, reserve=500)
-        self.maker = Compactor(self.budget, FakeCaller([SUMMARY]), meter=Meter(Estimator()), secret=b"s", **more)
+        caller = FakeCaller([SUMMARY]) if caller is None else caller or None
+        self.maker = Compactor(self.budget, caller, meter=Meter(Estimator()), secret=b"s", **more)
         self.session, self.way = Session(system="Be kind."), way
-        self.shown, self.taken, self.turns = [], 0, []
+        self.shown, self.taken, self.turns, self.pins = [], 0, [], ()
 
     def user(self, share):
         times = round(share * self.budget.room / WORDS_TOKENS)
@@ -43,7 +46,7 @@ class Played:
         request = whole = self.session.request()
         if self.way == "fed back":
             request = {**whole, "messages": [*self.shown, *whole["messages"][self.taken :]]}
-        fitted = self.maker.fit(request)
+        fitted = self.maker.fit(request, pin=self.pins)
         self.shown, self.taken = fitted.messages, len(whole["messages"])
         grown = METER.count(self.session.conversation()).tokens
         self.turns.append((grown, fitted.receipt))
@@ -105,7 +108,7 @@ def test_after_a_fold_there_is_room_for_a_tenth_more(way, share, steps):
     assert all("user-clamped" not in [notice.code for notice in receipt.notices] for _, receipt in played.turns)
 
 
-@pytest.mark.parametrize(("share", "most"), [(0.5, 2), (0.8, 7), (0.85, 10)])
+@pytest.mark.parametrize(("share", "most"), [(0.5, 3), (0.8, 7), (0.85, 10)])
 def test_a_hundred_turns_of_one_percent_fold_seldom(share, most):
     played = Played(20_000).user(share)
     for _ in range(100):
@@ -168,3 +171,89 @@ def test_a_small_gain_far_back_is_not_worth_the_cache_behind_it():
 def test_there_are_windows_nothing_fits_into():
     with pytest.raises(CannotFit):
         Played(100).user(0.01).work(0.5)
+
+
+LONG_SUMMARY = SUMMARY + "## Key Decisions\n" + "- go on as before, step by step, with care\n" * 400
+CALLERS = {
+    "no model": lambda: False,
+    "terse": lambda: FakeCaller([SUMMARY]),
+    "wordy": lambda: FakeCaller([LONG_SUMMARY]),
+}
+RULE = "Never touch legacy.py."
+FRAME = 430
+"""Tokens that a fold needs in any window: the checkpoint's frame, a rule or two, the last step by its ends."""
+
+
+class Crowded(Played):
+    """A session in which something that no fold may take away has a share of the room: user, system or pin."""
+
+    def __init__(self, room, share, what, caller):
+        super().__init__(room, caller=CALLERS[caller]())
+        self.words = WORDS * round(share * room / WORDS_TOKENS)
+        self.session.system += self.words if what == "system" else ""
+        self.session.user(self.words if what == "pin" else "Good morning.").assistant("I see.")
+        self.session.user(f"Mind the tests. {RULE}").assistant("I shall.")
+        self.session.user(f"Now the work. {self.words if what == 'user' else ''}")
+        self.pins = (0,) if what == "pin" else ()
+        self.begun = METER.count(self.session.conversation()).tokens
+        self.left = room - self.begun
+        """Tokens beside what has to stay."""
+        self.slack = max(min(MIN_NEW * room, self.left / 2, self.left - FRAME), 0)
+        """Tokens that every fold leaves free: half of that, as far as frame and rules allow; a tenth of the room will
+        do."""
+
+    def work(self, share):
+        super().work(share)
+        said = json.dumps([self.session.system, self.shown])
+        assert self.words.strip() in said
+        assert RULE in said
+        return self
+
+
+def crowded_windows():
+    """Every kind of crowded window; unless there is a night for it, some of each."""
+    rooms, shares, steps = (8_000, 20_000, 50_000, 200_000), (0.5, 0.8, 0.9, 0.95, 0.98), (0.002, 0.01, 0.03)
+    every = product(rooms, shares, steps, ("user", "system", "pin"), CALLERS)
+    fit = [cell for cell in every if cell[0] * (1 - cell[1]) > FRAME]
+    return fit if int(os.environ.get("FOLDLINE_SESSIONS", "12")) >= 1_000 else SOME
+
+
+SOME = [
+    (8_000, 0.8, 0.03, "pin", "wordy"),
+    (8_000, 0.9, 0.002, "user", "terse"),
+    (8_000, 0.9, 0.03, "system", "no model"),
+    (20_000, 0.9, 0.01, "system", "wordy"),
+    (20_000, 0.95, 0.01, "user", "no model"),
+    (20_000, 0.95, 0.03, "user", "wordy"),
+]
+
+
+@pytest.mark.parametrize(("room", "share", "step", "what", "caller"), crowded_windows())
+def test_a_fold_leaves_half_of_what_is_left_and_the_next_waits_until_that_is_used(room, share, step, what, caller):
+    played = Crowded(room, share, what, caller)
+    for _ in range(60):
+        played.work(step)
+    grown = METER.count(played.session.conversation()).tokens - played.begun
+    assert all(receipt.tokens_before > room for _, receipt in played.folds)
+    assert all(room - receipt.tokens_after >= played.slack for _, receipt in played.folds)
+    assert len(played.folds) <= grown / max(played.slack, grown / 60) + 1
+    if played.slack >= MIN_NEW * room / MAX_IN_ROW:  # so many folds in a tenth of growth, and never one more
+        assert played.crowded == []
+
+
+@pytest.mark.parametrize(("room", "share", "step"), [(20_000, 0.95, 0.01), (20_000, 0.975, 0.02)])
+def test_beside_a_large_message_the_agent_sees_its_last_step_all_the_same(room, share, step):
+    played = Played(room).user(share)
+    for _ in range(20):
+        played.work(step)
+    assert len(played.folds) >= 5
+    assert all(receipt.kept >= 2 for _, receipt in played.folds)
+
+
+def test_a_message_that_leaves_no_room_for_a_checkpoint_is_shown_by_its_ends_and_then_there_is_rest():
+    played = Played(8_000).user(0.985)
+    for _ in range(40):
+        played.work(0.01)
+    assert all("user-clamped" in [notice.code for notice in receipt.notices] for _, receipt in played.folds)
+    assert 1 <= len(played.folds) <= 7
+    assert played.crowded == []

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from foldline.core.identifiers import Source, identifiers
@@ -119,5 +121,6 @@ def test_a_decimal_stands_in_the_source_perhaps_with_more_places(line, lacks):
 
 
 @given(st.decimals(0, 1_000_000, places=5), st.integers(1, 4))
+@example(Decimal("2157.82355"), 4)
 def test_a_number_that_was_rounded_is_no_invention(number, places):
     assert not Source(f"measured {number} s").lacks(f"It took {round(number, places)} s")

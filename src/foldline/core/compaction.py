@@ -4,7 +4,7 @@
 
 The first attempt keeps as much tail as the target allows; later ones keep less, clamp bulky results wherever they
 stand, fold everything, and at last, if nothing else fits, clamp the newest user message itself. A view should leave
-room for the next turns: one that fits and leaves none is taken only when no attempt does better. A model is asked
+room for the next turns: where no attempt leaves enough, the one is taken that leaves most. A model is asked
 once, for the first; the rest is extraction. If the last attempt does not fit either, CannotFit carries it. What a
 checkpoint says is made in checkpoint.py, how much room it has in rooms.py, what lies before a cut is in spans.py, and
 the view behind it in views.py.
@@ -12,7 +12,7 @@ the view behind it in views.py.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -50,6 +50,9 @@ CLAMPS = tuple(
 """Results are shortened wherever they stand, no more than it takes."""
 SPARE = 24
 """Tokens that may stay free in a checkpoint that quotes."""
+AS_MUCH = 0.5
+"""Share of the turns that could come before the next fold, given for seeing the last step: an agent that does not see
+what its tool said calls it again."""
 LAST_STEP = 2
 """Messages of the last step: a call and its answer."""
 
@@ -123,6 +126,7 @@ class Compaction:
             min(self.decision.target, self.limit),
             self.limit,
             self.ease,
+            self.options.pins,
             by_model=bool(self.options.voices),
             clamp_user=clamp_user,
         )
@@ -133,6 +137,7 @@ class Compaction:
     def run(self) -> Generator[Asking, list[Any], Folded | None]:
         found: list[Folded] = []
         fitting: list[Folded] = []
+        seeing: list[Folded] = []
         options = self.options
         cut: int | None = None
         for step in _STEPS:
@@ -145,19 +150,37 @@ class Compaction:
             options = replace(options, cheap=None, fallback=None)  # a model is asked once
             found += [folded] if folded else []
             if folded and folded.tokens <= self.limit and not self._too_heavy(folded.view):
-                if folded.tokens <= self.ease and not self._is_heavy(cut, folded):
+                heavy = self._is_heavy(cut, folded)
+                eased = folded.tokens <= self.rooms.ease and not heavy
+                sees = cut < len(self.ground.messages)
+                if eased and sees:
                     return folded
                 fitting.append(folded)
-        if fitting:  # the fullest tells most; where it keeps happening, the smallest helps longest
-            return min(fitting, key=_tokens_of) if self.decision.in_row > 1 else fitting[0]
+                seeing += [folded] if sees and not heavy else []
+        if fitting:
+            return self._longest(fitting, seeing)
         self._must_fit(min(found, key=_tokens_of, default=None))
         return None
 
+    def _longest(self, fitting: Sequence[Folded], seeing: Sequence[Folded]) -> Folded:
+        """The one that lets the most turns come before the next fold; of those in which the last step is seen, one that
+        lets nearly as many come."""
+        least = fitting[-1] if fitting[-1].tokens <= self.rooms.ease else min(fitting, key=_tokens_of)
+        found = min(seeing, key=_tokens_of, default=least)
+        return found if self._turns(found) >= self._turns(least) * AS_MUCH else least
+
+    def _turns(self, folded: Folded) -> int:
+        """How many turns as large as the last one there is room for behind a view."""
+        return (self.limit - folded.tokens) // max(sum(self.rooms.each[-LAST_STEP:]), 1)
+
     def _is_heavy(self, cut: int, folded: Folded) -> bool:
-        """A few large messages fill the view, and could be shortened or folded."""
-        if self.rooms.by_model or self.options.pivot is not None or cut == len(self.ground.messages):
+        """A few large messages fill the view, and could be shortened or folded. Where what cannot be folded fills it,
+        they are all that the agent sees of its work."""
+        if self.rooms.tight or self.rooms.by_model:
             return False
-        return self.rooms.is_heavy(self.options.pins, self._stay(cut, folded.shown.plan.settings))
+        if self.options.pivot is not None or cut == len(self.ground.messages):
+            return False
+        return self.rooms.is_heavy(self._stay(cut, folded.shown.plan.settings))
 
     def _must_fit(self, smallest: Folded | None) -> None:
         """Nothing could be folded: well if everything fits as it is."""
@@ -190,7 +213,7 @@ class Compaction:
         positions = {cut for cut in legal(messages, self.pairing) if cut > start}
         if not positions:
             return None
-        room = self.rooms.tail(self._share(step), self.options.pins)
+        room = self.rooms.tail(self._share(step))
         cut = choose(positions | {start}, self.rooms.sizes(start, room), keep=keep, tokens=room)
         if cut <= start:  # the messages are not what fills the room: fold all but the last
             cut = choose(positions | {start}, [0] * len(messages), keep=keep)
@@ -207,10 +230,10 @@ class Compaction:
         snapshot = self._snapshot(span, step)
         frame = self.spans.frame(cut, span)
         fixed = self.size(snapshot) + self.size(frame.resume) + self.size(frame.plan) + CARRIED * frame.carried
-        told = self.spans.told(cut, span)
+        told = self.spans.told(cut, span, scarce=self.rooms.scarce)
         kept = options.direction == "up-to"
         share = self._share(step)
-        left = self.rooms.left(share, self.options.pins, cut, stay) if kept else 0
+        left = self.rooms.left(share, cut, stay) if kept else 0
         room, space = self.rooms.inside(share, fixed, told, ledger, left)
         written = yield from self._written(cut, span, space, options)
         frame = replace(frame, author=written.author or frame.author)
@@ -233,7 +256,7 @@ class Compaction:
         """How the results behind the cut are shortened, and the tokens that are left then."""
         if not step.clamps:
             return None, self._stay(cut, None)
-        most = self.rooms.clamped(self._share(step), self.options.pins)
+        most = self.rooms.clamped(self._share(step))
         found = ((settings, self._stay(cut, settings)) for settings in step.clamps[:-1])
         last = step.clamps[-1]
         return next(((settings, stay) for settings, stay in found if stay <= most), (last, self._stay(cut, last)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from decimal import Decimal
 from functools import cached_property
 
 _EXTENSIONS = (
@@ -43,7 +44,6 @@ src lib app apps test tests docs packages pkg cmd internal bin etc usr var tmp h
 """
 _ROOTS = frozenset(_FOLDERS.split())
 """Folders by which a path of bare words is told from words joined by a slash."""
-ROUNDING = 1e-9
 LOOK_BACK = 40
 """Characters before a decimal in which it is sought what it counts."""
 _YEAR = re.compile(r"(?:19|20)\d\d")
@@ -117,7 +117,7 @@ class Source:
 def _rounds_to(number: str, name: str) -> bool:
     """A summary may tell a number with fewer places than its source has."""
     places = len(name.partition(".")[2])
-    return abs(float(number) - float(name)) <= 0.5 * 10.0**-places * (1 + ROUNDING)
+    return abs(Decimal(number) - Decimal(name)) <= Decimal(5).scaleb(-places - 1)
 
 
 def _joins(outer: str, inner: str) -> bool:

@@ -76,7 +76,7 @@ def _compact(tokens: int, budget: Budget, in_row: int, heavy: bool) -> Decision:
     what = f"the request is over {budget.max_bytes:,} bytes" if heavy else f"{tokens:,} tokens are over {limit:,}"
     storm = in_row > MAX_IN_ROW
     if storm:
-        what += f"; this is compaction {in_row} in a row: the newest messages alone nearly fill the window"
+        what += f"; this is compaction {in_row} in a row: what cannot be folded nearly fills the window"
     return Decision("compact", what, target, in_row, storm)
 
 

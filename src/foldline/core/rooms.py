@@ -3,6 +3,8 @@
     |<------------------------- target -------------------------->|
     | head, pins | checkpoint: frame, summary, notes |    tail    |
 
+Head, pins and a large newest user message stay whatever is folded. Of what they leave, a fold takes a third, so that
+there is room for the next turns; more where the frame and the rules need it, for those are promised.
 A model tells much in little, so the tail gets the larger share. Extraction quotes: there the tail gets a seventh, and
 more only when everything that the agent itself wrote before it has found room.
 Values and arithmetic only. What is then cut, and what is said in the room, is decided elsewhere.
@@ -26,7 +28,11 @@ from foldline.model import Origin
 CHECKPOINT_SHARE = 0.40
 """Share of the target that the checkpoint may take: the tail is worth more, word for word."""
 CHECKPOINT_LEAST, CHECKPOINT_MOST = 500, 16_000
-"""Tokens of a checkpoint: below, the rules and the task do not fit; above, nobody reads it."""
+"""Tokens of a checkpoint: below, hardly more than the rules and the task fit; above, nobody reads it."""
+CHECKPOINT_TIGHT = 4
+"""Where the least is more than a quarter of what head, pins and a carried message leave, that quarter will do, …"""
+CHECKPOINT_EVER = 64
+"""… but these tokens it has however full the window is: with fewer there is none."""
 WORDS_SHARE = 0.50
 """Share of the target that the user's own words may take beyond that: nothing else can bring them back."""
 TAIL_LEAST = 0.15
@@ -54,12 +60,13 @@ NOTES_SHARE = 0.65
 """Share of a checkpoint that the program's own notes may claim before the summary gets its room …"""
 SUMMARY_LEAST = 4
 """… which is at least a quarter of what the checkpoint has without the user's words."""
-CHECKPOINT_EVER = 64
-"""Tokens of a checkpoint, however full the window is: with fewer there is none."""
-EASE_MARGIN = 0.96
-"""The same of the size at which a view is at ease: the next turns come on top of it."""
+SLACK = 2 / 3
+"""Share of what head, pins and a carried message leave that a fold keeps free for the next turns, where that is less
+than a tenth of the room: it lasts for twice what is said beside them."""
 MARGIN = 0.98
 """Share of a limit that is aimed at: texts joined have a few tokens more than their parts."""
+EASE_MARGIN = 0.96
+"""The same of the size at which a view is at ease: the next turns come on top of it."""
 
 
 class Rooms:
@@ -72,18 +79,26 @@ class Rooms:
         target: int,
         limit: int,
         ease: int,
+        pins: Iterable[int] = (),
         *,
         by_model: bool = True,
         clamp_user: bool = False,
     ) -> None:
         self.ground, self.meter, self.by_model = ground, meter, by_model
         self.clamp_user = clamp_user
-        self.limit = limit
+        self.limit, self.pins = limit, frozenset(pins)
         self.carried = self._carried(target)
         """Tokens of the newest user message, where it is too large for the tail and stands by itself."""
-        margin = MARGIN if ease == limit else EASE_MARGIN
-        self.target = min(target, int(limit * MARGIN), self._beside(target, int(ease * margin)))
-        """Tokens of everything else."""
+        self.open = max(limit - self.fixed - self.carried, 0)
+        """Tokens that are left for what a fold can choose, and for the next turns."""
+        self.ease = ease if ease == limit else max(ease, limit - int(self.open * SLACK))
+        """The size of a view that leaves enough for them."""
+        self.tight = self.ease > ease
+        """That is less than a fold should leave."""
+        self.scarce = (self.tight or self.carried > 0) and not clamp_user
+        """There is no room to say twice what stands in the view as a whole."""
+        self.target = self._target(target)
+        """Tokens of everything but that message."""
 
     def _carried(self, target: int) -> int:
         if self.newest is None or sum(self.sizes(self.newest, target)) <= target:
@@ -91,11 +106,18 @@ class Rooms:
         tokens = self.each[self.newest]
         return min(tokens, int(self.limit * CLAMPED_USER)) if self.clamp_user else tokens
 
-    def _beside(self, target: int, ease: int) -> int:
-        """The share of what is left beside a carried message that the target is of the whole, and not more than leaves
-        the view at ease."""
-        fixed = self.head + self.carried
-        return max(min(fixed + max(self.limit - fixed, 0) * target // self.limit, ease) - self.carried, 1)
+    def _target(self, target: int) -> int:
+        """What was asked for. Beside a carried message, its share of what is left; beside a large head, as much as the
+        head has, or that share; never more than leaves the view at ease."""
+        share = self.fixed + self.open * target // self.limit
+        margin = MARGIN if self.ease == self.limit else EASE_MARGIN
+        most = max(int(self.ease * margin) - self.carried, self.fixed + self.beside // 2)
+        return max(min(max(target, 2 * self.fixed), share, most), 1)
+
+    @property
+    def beside(self) -> int:
+        """Tokens of checkpoint and tail with which a view is at ease."""
+        return self.ease - self.fixed - self.carried
 
     @cached_property
     def each(self) -> list[int]:
@@ -119,50 +141,53 @@ class Rooms:
         return round(fixed * self.meter.ratio)
 
     @cached_property
+    def fixed(self) -> int:
+        """The same with what is pinned."""
+        messages = self.ground.messages
+        pinned = {pin for pin in (*self.pins, *self.ground.plan.pins) if 0 <= pin < len(messages)}
+        pinned -= {*standing(messages, len(messages)), *((self.newest,) if self.carried else ())}
+        return self.head + round(sum(self.meter.message(messages[pin]) for pin in pinned) * self.meter.ratio)
+
+    @cached_property
     def words(self) -> int:
         """About the tokens that everything the user has said takes in a checkpoint."""
         past = self.ground.past.facts.of("user") if self.ground.past else ()
-        spared = self.newest if self.carried else None
-        begin, messages = self.ground.begin, self.ground.messages
-        users = [at for at, message in enumerate(messages[begin:], begin) if message.origin is Origin.USER]
-        new = (own_words(messages[at]) for at in users if at != spared)
-        said = (text for text in (*(fact.text for fact in past), *new) if text)
+        spared = self.ground.messages[self.newest] if self.carried and self.newest is not None else None
+        old = (fact.text for fact in past if spared is None or fact.source != spared.identity)
+        users = (message for message in self.ground.messages[self.ground.begin :] if message.origin is Origin.USER)
+        new = (own_words(message) for message in users if message is not spared)
+        said = (text for text in (*old, *new) if text)
         return int(sum(self.size(text) + 4 for text in said) * SAID_TWICE)
 
     def checkpoint(self, share: float, words: int | None = None) -> int:
         """Tokens for the checkpoint: its share of the target, and more where the user's words need it."""
         base = self._base(share)
         wanted = base // 2 + (self.words if words is None else words)
-        free = self.limit - self.head - self.carried
-        most = min(base + int(self.target * WORDS_SHARE * share), max(free, CHECKPOINT_EVER))
+        most = min(base + int(self.target * WORDS_SHARE * share), max(int(self.beside * share), self._least()))
         return min(max(base, wanted), most)
 
     def _base(self, share: float) -> int:
-        return min(max(int(self.target * CHECKPOINT_SHARE * share), CHECKPOINT_LEAST), CHECKPOINT_MOST)
+        return min(max(int(self.target * CHECKPOINT_SHARE * share), self._least()), CHECKPOINT_MOST)
 
-    def tail(self, share: float, pins: Iterable[int]) -> int:
+    def _least(self, needed: int = 0) -> int:
+        """Tokens that a checkpoint has in any case, where the frame and the rules need so many."""
+        tight = max(self.open // CHECKPOINT_TIGHT, needed)
+        return max(min(CHECKPOINT_LEAST, tight, self.open), CHECKPOINT_EVER)
+
+    def tail(self, share: float) -> int:
         """Tokens for the messages that stay."""
-        free = self._free(pins)
+        free = self.target - self.fixed
         if self.by_model:
             return max(free - self.checkpoint(share), 0)
         return max(int(free * share * TAIL_LEAST), self._roomy(int(free * share)))
 
-    def clamped(self, share: float, pins: Iterable[int]) -> int:
+    def clamped(self, share: float) -> int:
         """Tokens that a tail may have whose results are shortened: what a model leaves, or half of the room."""
-        return self.tail(share, pins) if self.by_model else int(self._free(pins) * share * TAIL_CLAMPED)
+        return self.tail(share) if self.by_model else int((self.target - self.fixed) * share * TAIL_CLAMPED)
 
-    def is_heavy(self, pins: Iterable[int], stay: int) -> bool:
+    def is_heavy(self, stay: int) -> bool:
         """A tail of so many tokens leaves too little to say what was before it."""
-        return stay > max(int(self._free(pins) * TAIL_HEAVY), self.tail(1.0, pins))
-
-    def _free(self, pins: Iterable[int]) -> int:
-        """Tokens for checkpoint and tail."""
-        messages = self.ground.messages
-        pinned = {pin for pin in (*pins, *self.ground.plan.pins) if 0 <= pin < len(messages)}
-        pinned -= {self.newest} if self.carried else set()
-        return (
-            self.target - self.head - round(sum(self.meter.message(messages[pin]) for pin in pinned) * self.meter.ratio)
-        )
+        return stay > max(int((self.target - self.fixed) * TAIL_HEAVY), self.tail(1.0))
 
     def _roomy(self, free: int) -> int:
         """Tokens of the longest tail that leaves room for a log of all that the agent wrote before it."""
@@ -185,36 +210,38 @@ class Rooms:
             found[line.message] += self.size(line.text) + 2
         return found
 
-    def left(self, share: float, pins: Iterable[int], cut: int, stay: int) -> int:
+    def left(self, share: float, cut: int, stay: int) -> int:
         """What the messages from `cut` on, of so many tokens, leave of the tail's room; where there is no model, of all
         the room."""
         if self.by_model:
-            return max(self.tail(share, pins) - stay, 0)
+            return max(self.tail(share) - stay, 0)
         if self.newest is not None and self.newest < cut and not self.carried:
             stay += self.each[self.newest]
-        return max(int(self._free(pins) * share) - stay, 0)
+        return max(int((self.target - self.fixed) * share) - stay, 0)
 
     def inside(self, share: float, fixed: int, facts: Facts, ledger: Ledger, left: int = 0) -> tuple[int, int]:
         """Tokens for the checkpoint, and in it for the summary: what the frame, the snapshot and the program's own
         notes leave, the user's words first of all. `left` is what the tail leaves."""
         words = needed(facts, ledger, self.size, self.checkpoint(share) if self.by_model else left)
+        rules = fixed + FRAME + self._rules(facts)
         if not self.by_model:
-            room = max(min(left, LOG_MOST + words), self._least)
+            room = max(min(left, LOG_MOST + words), self._least(rules))
             return room, max(room - fixed - FRAME - words, int(room * LOG_LEAST))
-        room = self.checkpoint(share, words)
+        room = max(self.checkpoint(share, words), self._least(rules + CHECKPOINT_EVER))
         room = max(room, min(room + left, CHECKPOINT_MOST))
         noted = max(words, notes(facts, ledger, int(room * NOTES_SHARE), self.size).tokens)
-        return room, max(room - fixed - FRAME - noted, self._base(share) // SUMMARY_LEAST)
+        least = min(self._base(share) // SUMMARY_LEAST, max(room - rules, CHECKPOINT_EVER))
+        return room, max(room - fixed - FRAME - noted, least)
 
-    @property
-    def _least(self) -> int:
-        return max(min(CHECKPOINT_LEAST, self.limit - self.head - self.carried), CHECKPOINT_EVER)
+    def _rules(self, facts: Facts) -> int:
+        """Tokens of the rules that stand nowhere else."""
+        return notes(Facts(facts.of("rule")), Ledger(), CHECKPOINT_LEAST, self.size).tokens
 
     def user(self, checkpoint: str) -> int:
         """Characters of the newest user message, larger than its room, that there is room for beside a checkpoint."""
         if self.newest is None:
             return 0
-        free = self.limit - self.head - self.size(checkpoint) - CLAMP_MARK
+        free = self.limit - self.fixed - self.size(checkpoint) - CLAMP_MARK
         length = len(self.ground.messages[self.newest].text) / max(self.each[self.newest], 1)
         return max(int(free * length * USER_MARGIN), 100)
 

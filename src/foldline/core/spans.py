@@ -51,13 +51,16 @@ class Spans:
         """How things stand at the end of the history: a checkpoint that told of its span's end would be out of date."""
         return now_of(self.ground.messages[stop:], later, first=first, start=stop)
 
-    def told(self, cut: int, span: Span) -> Facts:
-        """The facts that the notes show: a user message that stands right behind them is not shown twice."""
-        newest = self.newest
+    def told(self, cut: int, span: Span, *, scarce: bool = False) -> Facts:
+        """The facts that the notes show: a user message that stands in the view itself is not shown twice, nor, where
+        room is scarce, are the rules in it."""
+        newest, messages = self.newest, self.ground.messages
         if newest is None or newest >= cut or self.options.direction == "from":
             return span.facts
-        source = self.ground.messages[newest].identity
-        return Facts(tuple(fact for fact in span.facts.facts if (fact.kind, fact.source) != ("user", source)))
+        pinned = (pin for pin in (*self.ground.plan.pins, *self.options.pins) if 0 <= pin < cut)
+        sources = {messages[index].identity for index in (newest, *pinned)}
+        kinds = ("user", "rule", "decision") if scarce else ("user",)
+        return Facts(tuple(fact for fact in span.facts.facts if fact.kind not in kinds or fact.source not in sources))
 
     def ledger(self, span: Span) -> Ledger:
         ledger = ledger_of(span.deeds)
