@@ -40,8 +40,10 @@ TOKENS = {"2 KB": 500, "200k tokens": 200_000}
 STATES = (
     ("resting", 1_000_000, "", 0),
     ("folding", 150_000, "", 0),
+    ("resting, archive in a file", 1_000_000, "at-once", 0),
     ("resting, archive in a file, 25 ms", 1_000_000, "file", 25),
     ("resting, archive in a file, 100 ms", 1_000_000, "other", 100),
+    ("resting, 100 ms", 1_000_000, "", 100),
 )
 """What the proxy does, its window, the folder of its archive, the milliseconds to the provider's first byte."""
 PAUSE_BETWEEN = 0.02

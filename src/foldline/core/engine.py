@@ -18,6 +18,7 @@ from typing import Any
 
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.compaction import Compaction, Folded
+from foldline.core.cycles import pair
 from foldline.core.effects import Around, Effect, Keep, Known, Recall, Recalled, Save, Tell, ViewPlan
 from foldline.core.ground import Given, Ground, ground_of
 from foldline.core.meter import Meter, Tally
@@ -82,9 +83,10 @@ class _Turn:
         yield from self._try(Keep(self.given), "the originals could not be archived")
         messages, returned = yield from self._recognised()
         self.story.follow(messages, listen=bool(self.options.voices))
+        pairing = self.story.pairing
         digests = self.thread.chain.digests(self.given.messages)
         self.recalled = yield from self._try(Recall(digests, self.options.scope), "nothing was recalled")
-        given = Given(self.given, messages, digests, returned, self.options.pins)
+        given = Given(self.given, messages, digests, pairing, returned, self.options.pins)
         ground = ground_of(given, self.recalled)
         if self.options.direction == "from":
             _check_beginning(ground)
@@ -228,7 +230,8 @@ class _Turn:
 
     def _beaten(self, ground: Ground, decision: Decision, winner: Recalled) -> Generator[Effect, Any, View]:
         """Someone folded the same history meanwhile: theirs is shown, so that there is one view of it."""
-        given = Given(ground.conversation, ground.messages, ground.digests, None, self.options.pins)
+        pairing = pair(ground.messages, ground.conversation.grammar)
+        given = Given(ground.conversation, ground.messages, ground.digests, pairing, None, self.options.pins)
         found = ground_of(given, winner)
         self.recalled = winner
         if self.scale.sized(self._shown(found)).tokens > self.budget.room:

@@ -60,6 +60,8 @@ class Given:
     conversation: Conversation
     messages: tuple[Message, ...]
     digests: tuple[str, ...]
+    pairing: Pairing
+    """Of the messages."""
     returned: tuple[int, Checkpoint] | None = None
     pins: tuple[int, ...] = ()
 
@@ -77,7 +79,7 @@ def ground_of(given: Given, recalled: Recalled | None) -> Ground:
 
 
 def _pinned(given: Given) -> set[int]:
-    return with_cycles(given.pins, pair(given.messages, given.conversation.grammar)) if given.pins else set()
+    return with_cycles(given.pins, given.pairing) if given.pins else set()
 
 
 def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | None:
@@ -117,11 +119,7 @@ def _found(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> int | None:
     if start > len(given.messages) or given.digests[start - 1] != checkpoint.skeleton:
         return None
     moved = start != plan.start
-    return (
-        None
-        if moved and start not in legal(given.messages, pair(given.messages, given.conversation.grammar))
-        else start
-    )
+    return None if moved and start not in legal(given.messages, given.pairing) else start
 
 
 def silent_before(digests: Sequence[str], start: int) -> int:

@@ -63,7 +63,7 @@ SUMMARY_LEAST = 4
 SLACK = 2 / 3
 """Share of what head, pins and a carried message leave that a fold keeps free for the next turns, where that is less
 than a tenth of the room: it lasts for twice what is said beside them."""
-MARGIN = 0.98
+MARGIN = 0.99
 """Share of a limit that is aimed at: texts joined have a few tokens more than their parts."""
 EASE_MARGIN = 0.96
 """The same of the size at which a view is at ease: the next turns come on top of it."""

@@ -2,34 +2,30 @@
 
     ease.note(conversation, fitted)     in a turn: it goes on as it came, or it does not
     ease.make_ready()                   behind its answer
-    ease.lasts(conversation, ratio)     its tokens so far, if nothing would be done to this one either; else None
+    ease.lasts(conversation, meter)     its tokens, if nothing would be done to this one either; else None
 
-No tokenizer makes more tokens of a text than it has bytes, so the bytes of what is new say how much it can be at most.
-What has no such bound (pictures, parts nobody knows), what needs a repair and what may be a checkpoint is not judged
-here, but by the engine. Nothing is read, kept or sent.
+What is new is counted as the engine counts it. What needs a repair and what may be a checkpoint is not judged here, but
+by the engine. Nothing is read, kept or sent.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from foldline.compactor import Fitted
 from foldline.core.budget import Budget
 from foldline.core.meter import Meter
 from foldline.core.repairer import Repairer
 from foldline.core.returned import Returned
-from foldline.model import Conversation, Message, Text, Thinking, ToolCall, ToolResult
-
-PER_BYTE = 2
-"""Tokens that a byte may count as: one by any tokenizer, and somewhat more where they are only estimated."""
+from foldline.model import Conversation, Message
+from foldline.proxy.skim import GLANCE
 
 
 @dataclass(frozen=True, slots=True)
 class _Calm:
-    """A conversation as it was sent, its tokens, and how many it may have before anything is done."""
+    """A conversation as it was sent, and how many tokens it may have before anything is done."""
 
     conversation: Conversation
-    tokens: int
     mark: int
 
 
@@ -47,7 +43,7 @@ class Ease:
         receipt = fitted.receipt
         at_rest = fitted.view is conversation and receipt.action == "rest" and not conversation.head.remote
         plain = not (receipt.notices or receipt.checkpoint or budget.max_bytes)
-        calm = _Calm(conversation, receipt.tokens_after, round(receipt.room * budget.prune_at))
+        calm = _Calm(conversation, round(receipt.room * budget.prune_at))
         self._calm, self._ready = calm if at_rest and plain else None, False
 
     def end(self) -> None:
@@ -58,13 +54,8 @@ class Ease:
         """Looks at all messages of the last turn, behind its answer: in a long conversation that takes its time."""
         self._ready = self._calm is not None and self._sound(self._calm.conversation)
 
-    def recount(self, meter: Meter) -> None:
-        """To be told when the meter has learned."""
-        if self._calm is not None:
-            self._calm = replace(self._calm, tokens=meter.count(self._calm.conversation).tokens)
-
-    def lasts(self, conversation: Conversation, ratio: float) -> int | None:
-        """What is known of its tokens, without those of its new messages, if this one too is surely sent as it came.
+    def lasts(self, conversation: Conversation, meter: Meter) -> int | None:
+        """Its tokens, if this one too is surely sent as it came.
 
         It is told once: the next answer is had when this turn has ended.
         """
@@ -73,21 +64,20 @@ class Ease:
             return None
         known = calm.conversation.messages
         new = conversation.messages[len(known) :]
-        if conversation.messages[: len(known)] != known or not all(map(_bounded, new)) or _ours(new):
+        if conversation.messages[: len(known)] != known or sum(map(_bytes, new)) > GLANCE:
             return None
-        most = calm.tokens + ratio * PER_BYTE * sum(len(message.raw or b"") for message in new)
-        return calm.tokens if most <= calm.mark and self._sound(conversation) else None
+        if _ours(new) or not self._sound(conversation):
+            return None
+        tokens = meter.count(conversation).tokens
+        return tokens if tokens <= calm.mark else None
 
     def _sound(self, conversation: Conversation) -> bool:
         self._repairer = self._repairer or Repairer(conversation.grammar)
         return not self._repairer.repair(conversation.messages, thinking=conversation.head.thinks_first).repairs
 
 
-def _bounded(message: Message) -> bool:
-    """It came as bytes, and has nothing in it that may be more tokens than these."""
-    inner = (part for result in message.results for part in result.content)
-    known = all(isinstance(part, Text | Thinking | ToolCall | ToolResult) for part in message.parts)
-    return message.raw is not None and known and all(isinstance(part, Text) for part in inner)
+def _bytes(message: Message) -> int:
+    return len(message.raw or b"")
 
 
 def _ours(messages: tuple[Message, ...]) -> bool:

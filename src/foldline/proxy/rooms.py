@@ -38,6 +38,8 @@ SEATS = 64
 """Conversations of which something is kept at hand between turns …"""
 BYTES = 256 << 20
 """… and their bytes; those that were silent longest go first."""
+FOLDED = 4_096
+"""Conversations of which it is known that they were folded once, by how they begin."""
 
 
 @dataclass(frozen=True)
@@ -124,15 +126,17 @@ class Room:
             seat.ease.end()
             fitted = seat.turns.fit(conversation)
             seat.ease.note(conversation, fitted, seat.budget)
+            if fitted.receipt.action != "rest" or fitted.receipt.checkpoint:
+                self._seats.folded(self, conversation)
             return fitted, kept
 
     def rests(self, conversation: Conversation) -> int | None:
-        """About its tokens, if it is surely sent as it came. Not sure is also whatever somebody is at work on."""
-        seat = self._seats.taken(self, conversation)
+        """Its tokens, if it is surely sent as it came. Not sure is also whatever somebody is at work on."""
+        seat = self._seats.untouched(self, conversation)
         if seat is None or not seat.lock.acquire(blocking=False):
             return None
         try:
-            return seat.ease.lasts(conversation, seat.meter.ratio)
+            return seat.ease.lasts(conversation, seat.meter)
         finally:
             seat.lock.release()
 
@@ -151,6 +155,7 @@ class Room:
         try:
             with seat.lock:
                 seat.ease.end()
+                self._seats.folded(self, fitted.given)
                 return seat.turns.on_overflow(fitted, refusal)
         finally:
             self.budget = learnt(self.budget, _window(refusal, self.budget.window, fitted.receipt.tokens_after))
@@ -162,7 +167,6 @@ class Room:
         seat = self._seat(fitted.given)
         with seat.lock:
             seat.learn(fitted, response)
-            seat.ease.recount(seat.meter)
             self._ratio = seat.meter.ratio
 
     def saved(self, fitted: Fitted) -> int:
@@ -190,11 +194,22 @@ class Seats:
         self.settings, self.archive = settings, archive
         self._count, self._most, self._held = count, most, 0
         self._seats: OrderedDict[tuple[str, ...], _Seat] = OrderedDict()
+        self._folded: OrderedDict[tuple[str, ...], None] = OrderedDict()
         self._lock = threading.Lock()
 
-    def taken(self, room: Room, conversation: Conversation) -> _Seat | None:
-        """A conversation's seat, if it has one in this budget."""
+    def folded(self, room: Room, conversation: Conversation) -> None:
+        """To be told of a conversation that was not shown as it came: there is a plan for how it is, with any model."""
         with self._lock:
+            self._folded[_beginning(room, conversation)] = None
+            while len(self._folded) > FOLDED:
+                self._folded.popitem(last=False)
+
+    def untouched(self, room: Room, conversation: Conversation) -> _Seat | None:
+        """A conversation's seat, if it has one in this budget. None where it was ever folded: one that was taken back
+        and comes again is to be shown as it was then."""
+        with self._lock:
+            if _beginning(room, conversation) in self._folded:
+                return None
             found = self._seats.get(_key(room, conversation))
         return found if found and found.budget == room.budget else None
 
@@ -215,8 +230,12 @@ class Seats:
 
 
 def _key(room: Room, conversation: Conversation) -> tuple[str, ...]:
+    return room.model, *_beginning(room, conversation)
+
+
+def _beginning(room: Room, conversation: Conversation) -> tuple[str, ...]:
     first = conversation.messages[0].identity if conversation.messages else ""
-    return room.scope, room.model, conversation.dialect, first
+    return room.scope, conversation.dialect, first
 
 
 class Rooms:

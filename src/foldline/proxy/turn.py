@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from foldline import dialects
+from foldline.compactor import Fitted
 from foldline.dialects import jsontext
 from foldline.dialects.base import RequestDialect
 from foldline.errors import BudgetError, CallerError, InputError, Overflow, TooDeep, TooLarge
@@ -85,7 +86,7 @@ class Turn:
     read: Read | None = field(default=None, repr=False)
     """The request, where it was sent on as it came and is yet to be fitted …"""
     about: int = 0
-    """… and about how many tokens it has."""
+    """… and how many tokens it has."""
 
     @property
     def tokens(self) -> int:
@@ -187,8 +188,13 @@ class Turns:
 
     def after(self, turn: Turn, relay: Relay) -> tuple[Turn, Kept | None]:
         """What is left to do when the client has its answer: the turn, fitted by now, and what is being kept of it."""
-        turn = self._late(turn, turn.read) if turn.read else turn
-        return turn, self._learned(turn, relay)
+        done = self._late(turn, turn.read) if turn.read else turn
+        room, fitted = done.room, done.ready.fitted
+        if room is None or turn.route.operation != "generate" or (fitted is None and turn.read is None):
+            return done, None
+        if fitted is not None:
+            self._learned(done, relay, room, fitted)
+        return done, self._archive(done, relay, room)
 
     def _late(self, turn: Turn, read: Read) -> Turn:
         """A turn that was sent on as it came, fitted: the next one goes on from here.
@@ -199,10 +205,7 @@ class Turns:
         sent = replace(fitted.ready, kept=turn.ready.kept) if fitted.body is read.sent else turn.ready
         return replace(turn, ready=sent, read=None)
 
-    def _learned(self, turn: Turn, relay: Relay) -> Kept | None:
-        room, fitted = turn.room, turn.ready.fitted
-        if room is None or fitted is None or turn.route.operation != "generate":
-            return None
+    def _learned(self, turn: Turn, relay: Relay, room: Room, fitted: Fitted) -> None:
         self.health.saved(room.saved(fitted))
         watch, conversation = relay.watch, turn.ready.conversation
         if isinstance(watch.refusal, Overflow):
@@ -212,7 +215,6 @@ class Turns:
         room.make_ready(conversation)
         if fitted.receipt.action != "compact":
             self.ahead.consider(room, conversation, turn.tokens)
-        return self._archive(turn, relay, room)
 
     def _too_late(self, turn: Turn, refusal: Overflow) -> None:
         """The answer was cut short by the window, and had been passed on by then: the next one gets more room."""
