@@ -512,7 +512,7 @@ def test_row_22_usage_reported_for_what_was_folded_since_starts_no_other_compact
 def test_row_22_a_tail_that_refills_the_window_at_once_is_told():
     heard, budget = [], Budget(window=3_000, reserve=200)
     maker = compactor(budget, model=FakeCaller(), listen=heard.append)
-    session = Session().user(f"Sort. {RULE} " + "These words must stay as they are. " * 280)
+    session = Session().user(f"Sort. {RULE} " + "These words must stay as they are. " * 325)
     receipts = [
         maker.fit(work(session, number, listing="one more line of it\n" * 6).request()).receipt for number in range(40)
     ]
