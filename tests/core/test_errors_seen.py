@@ -165,6 +165,16 @@ def test_another_deed_cures_nothing(later):
     assert trouble.cure == ""
 
 
+def test_a_check_that_passed_since_is_named_and_one_that_passed_before_is_not():
+    failing = run("go build ./...", "x.go:3: undefined: agent", failed=True)
+    passing = run("go test ./...", "ok  \tcli/x\t0.3s")
+    [trouble] = found(failing, edit("x.go"), passing)
+    assert trouble.cure == "perhaps cured: `go test ./...` passed later"
+    assert [trouble.cure for trouble in found(passing, failing)] == [""]
+    assert [trouble.cure for trouble in found(failing, run("ls", "ok.txt\nmore"))] == [""]
+    assert [trouble.cure for trouble in found(edit("x.go", "old text is not there", failed=True), passing)] == [""]
+
+
 def test_the_same_tool_on_the_same_file_cures_and_another_request_does_not():
     [trouble] = found(edit("a.py", "String to replace not found", True), edit("a.py"))
     assert trouble.cure == "Edit a.py succeeded on a later try"

@@ -187,7 +187,7 @@ def test_an_answer_is_shown_with_its_question():
 
 def test_a_question_without_an_answer_is_no_leave_to_go_on():
     found = summary_of(user("start"), says("Done. Shall I push?"))
-    assert "The assistant asked, and has no answer yet: “Shall I push?”" in found.immediate_task
+    assert found.immediate_task == "CONTINUE once the user has answered what the assistant asked: “Shall I push?”"
 
 
 def test_long_quotations_are_cut_and_say_so():

@@ -224,13 +224,23 @@ def test_an_earlier_summary_is_told_without_its_working_and_its_orders():
     assert found.endswith("> 1. the goal\n> 2. the end")
 
 
-def test_of_a_long_earlier_summary_both_ends_are_shown_and_the_rest_is_counted():
+def test_of_a_long_earlier_summary_the_beginning_is_shown_and_the_rest_is_counted():
     lines = [f"{number}. point of it all, and more" for number in range(100)]
-    found = made(fact("earlier", "\n".join(lines))).text.split("\n")[1:]
-    shown = [line.removeprefix("> ") for line in found]
-    gap = next(number for number, line in enumerate(shown) if line not in lines)
-    assert shown[gap] == f"({100 - len(shown) + 1} more lines left out here)"
-    assert [*shown[:gap], *shown[gap + 1 :]] == [*lines[:gap], *lines[gap + 1 - len(shown) :]]
+    *shown, missing = [line.removeprefix("> ") for line in made(fact("earlier", "\n".join(lines))).text.split("\n")[1:]]
+    assert shown == lines[: len(shown)]
+    assert missing == f"({100 - len(shown)} more lines left out here)"
+
+
+def test_of_an_earlier_summary_what_was_under_way_is_past():
+    told = (
+        "1. Primary Request and Intent:\n   Sort the parser.\n2. Files and Code Sections:\n   - parser.py\n"
+        '6. All user messages:\n   - "never touch legacy.py"\n8. Current Work:\n   I was half way through it.\n'
+        "9. Optional Next Step:\n   Fix the failing tests."
+    )
+    found = made(fact("earlier", told)).text
+    assert found.index("Sort the parser.") < found.index("never touch legacy.py") < found.index("- parser.py")
+    assert "half way" not in found
+    assert "failing tests" not in found
 
 
 def test_an_earlier_summary_on_one_line_is_shown_by_its_beginning():

@@ -21,6 +21,8 @@ NUMBERS = "I could\n1. rename the table\n2. add a view: it is cheaper\n3. leave 
         ("C) update the branch first", LETTERS, "C) Something else?"),
         ("let's do 2", NUMBERS, "2. add a view: it is cheaper"),
         ("#1 and #3 please", NUMBERS, "1. rename the table; 3. leave it"),
+        ("A.", "### Option A — on commit\n### Option B — at the end\nWhich timing?", "Option A — on commit"),
+        ("A", "| A | in one file |\n| B | in two |\nWhich?", "A | in one file |"),
         ("Option 2.", NUMBERS, "2. add a view: it is cheaper"),
     ],
 )

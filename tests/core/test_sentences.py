@@ -61,6 +61,9 @@ RULES = [
     "You must keep the old API.",
     "Use tabs, not spaces",
     "Whatever you do, hands off the database",
+    "can we stick to the workflow of before?",
+    "Could you please not touch it?",
+    "Do not answer with a question like 'why?'.",
     "bitte keine neuen Abhängigkeiten",
     "Ne modifie pas ce fichier",
     "nunca borres los datos",
@@ -88,7 +91,15 @@ def test_rules_are_recognised(sentence):
     assert bears_rule(sentence)
 
 
-@pytest.mark.parametrize("sentence", ["I don't have the id", "we do not know it", "fix the parser", "looks good"])
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        *("I don't have the id", "we do not know it", "fix the parser", "looks good"),
+        "But why do you think session logs shouldn't be overwritten?",
+        "should we keep the old one?",
+        "What are the rules here?",
+    ],
+)
 def test_plain_statements_are_no_rules(sentence):
     assert not bears_rule(sentence)
 

@@ -167,6 +167,16 @@ def test_what_is_told_in_passing_is_marked():
     assert [line.weight for line in entries([says(told)])] == [1.0, ASIDE, ASIDE, ASIDE]
 
 
+def test_imports_and_the_old_side_of_an_edit_give_way():
+    edit = call("Edit", old_string="x = 1\ny = 2", new_string='x = 3\nimport os\n\t"os/exec"\ny = 4 + x')
+    assert [(line.text.strip(), line.weight) for line in entries([says(edit)])] == [
+        ("old_string: x = 1", ASIDE),
+        ("new_string: x = 3", 1.0),
+        ("import os", ASIDE),
+        ('"os/exec"', ASIDE),
+    ]
+
+
 def test_lines_that_explain_weigh_more_also_when_they_are_carried_on():
     lines = list(entries([says(Text("It turns out that the cache was stale.\nI look at it again."))]))
     assert [line.weight for line in lines] == [WHY, 1.0]

@@ -131,7 +131,7 @@ def compose(
     """
     if summary.version == EXTRACT:
         ledger = replace(ledger, commands=())
-    before = [_opening(frame), render(summary)]
+    before = [_opening(frame, quotes=summary.version == EXTRACT), render(summary)]
     after = [f"## The latest messages before these notes\n{snapshot}" if snapshot else "", *_closing(frame)]
     used = sum(size(piece) + 2 for piece in (*before, *after) if piece)
     noted = notes(facts, ledger, max(room - used, 0), size, before[1], whole=room)
@@ -139,9 +139,10 @@ def compose(
     return Composed(text, size(text), noted.left_out)
 
 
-def _opening(frame: Frame) -> str:
+def _opening(frame: Frame, *, quotes: bool) -> str:
     coverage = f"These notes stand for {frame.covered:,} messages."
-    return fill("resume-opening", coverage=coverage, author=frame.author)
+    author = f"{frame.author}; the log is excerpts from what the agent wrote" if quotes else frame.author
+    return fill("resume-opening", coverage=coverage, author=author)
 
 
 def _closing(frame: Frame) -> list[str]:

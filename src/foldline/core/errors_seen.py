@@ -3,8 +3,8 @@
     deeds ── troubles ──> Trouble (the telling line, what was done before it was gone)
 
 A trouble is the telling line of a failed result. It is cured when the same command, or the same tool on the same file,
-succeeds later; the cure names what was changed in between. Where a call was refused, it is what was said then. To look
-at a file that is not there is no trouble. Lines are quoted as they stand; nothing is concluded.
+succeeds later; the cure names what was changed in between. Where another check passed since, that is said. Where a call
+was refused, it is what was said then. To look at a file that is not there is no trouble. Lines stand as they were.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from foldline.core.deeds import FRAME, Deed
@@ -58,6 +59,11 @@ _ENDED = re.compile(
     r"|\b(?:up to date|successfully|succeeded|clean)\b"
 )
 """A line in which a check, a build or a commit says how it ended."""
+_PASSED = re.compile(
+    r"\b[1-9]\d{0,5} passed\b|^(?:ok|OK|PASS|Success)(?=[\s:]|$)|\bsucceeded\b"
+    r"|\b0 (?:failed|failures?|errors?|problems?|issues?)\b"
+)
+"""… and in which a check says that it passed."""
 _ENDS = 600
 """Characters at the end of an output in which that is sought."""
 _LOOK = 20_000
@@ -86,6 +92,7 @@ def troubles(done: Iterable[Deed]) -> tuple[Trouble, ...]:
     cured: list[Trouble] = []
     refused: list[Trouble] = []
     changed: list[str] = []
+    passed: Deed | None = None
     for deed in done:
         goal = deed.goal
         if is_refused(deed):
@@ -97,8 +104,26 @@ def troubles(done: Iterable[Deed]) -> tuple[Trouble, ...]:
             if goal in waiting:
                 cured.append(_healed(waiting.pop(goal), changed))
             changed += [touch.path for touch in deed.touched if touch.action in ("edited", "written")]
-    open_ = sorted((*map(_told, waiting.values()), *refused), key=lambda trouble: trouble.message)
-    return _kept(open_, cured)
+            passed = deed if _passes(deed) else passed
+    left = [_since(item, passed) for item in waiting.values()]
+    open_ = [*(trouble for trouble in left if not trouble.cure), *refused]
+    cured += [trouble for trouble in left if trouble.cure]
+    in_order = attrgetter("message")
+    return _kept(sorted(open_, key=in_order), sorted(cured, key=in_order))
+
+
+def _passes(deed: Deed) -> bool:
+    """A check that says at its end that all is well."""
+    ended = closing_line(deed.result) if deed.command and deed.result and not deed.failed else ""
+    return _PASSED.search(ended) is not None
+
+
+def _since(item: _Open, passed: Deed | None) -> Trouble:
+    """An error of a command that was not run again with success, and the check that passed since, if one did."""
+    told = _told(item)
+    if not item.deed.command or passed is None or passed.answer < item.deed.answer:
+        return told
+    return told._replace(cure=f"perhaps cured: {tried(passed)} passed later")
 
 
 def _kept(uncured: Sequence[Trouble], cured: Sequence[Trouble]) -> tuple[Trouble, ...]:

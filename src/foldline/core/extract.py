@@ -160,15 +160,15 @@ def _task(messages: Sequence[Message], facts: Facts, stop: int, length: int) -> 
     asked, doing, waiting = facts.first("immediate"), facts.first("doing"), facts.first("approval")
     first = facts.first("user")
     lines = []
-    if asked and first and first.at == asked.at:
+    if waiting:
+        lines.append(f"CONTINUE once the user has answered what the assistant asked: {_quote(waiting.text, length)}")
+    elif asked and first and first.at == asked.at:
         lines.append("CONTINUE with what was asked first.")
     elif asked:
         question = next((fact.about for fact in facts.of("decision") if fact.at == asked.at and fact.about), "")
         answering = f" (in answer to {_quote(question, length)})" if question else ""
         lines.append(f"CONTINUE: {_quote(asked.text, min(length, REQUEST))}{answering}")
-    if waiting:
-        lines.append(f"The assistant asked, and has no answer yet: {_quote(waiting.text, length)}")
-    elif doing and doing.at < stop:
+    if doing and not waiting and doing.at < stop:
         lines.append(f"The assistant last said: {_quote(doing.text, length)}")
     spoken = waiting or doing
     calls = [call for message in messages[-6:] for call in message.calls]

@@ -9,6 +9,7 @@ of it a checkpoint has room for is decided where it is rendered.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
@@ -30,6 +31,8 @@ _SINCE: frozenset[Kind] = frozenset({"approval", "doing"})
 """What the assistant said since the user spoke: past once either speaks again."""
 SHORT_ANSWER = 400
 """Characters up to which an answer to a question is a decision by itself."""
+OFFERED = 8
+"""The assistant's last texts before an answer, in which the options may stand that it names."""
 LOOK = 100_000
 """Characters at either end of a user message in which rules and decisions are sought. What stands between is pasted:
 people tell what they want before or behind it."""
@@ -141,20 +144,22 @@ def _said(messages: Sequence[Message], first: int) -> _Said:
 
 def _words(said: _Said) -> Iterator[Fact]:
     """Every user message, and in it the rules and decisions."""
-    asked = offered = ""
+    asked, offered = "", deque[str](maxlen=OFFERED)
     for number, message in said:
         if message.role == "assistant":
-            asked, offered = (asks(message.text), message.text) if message.text else (asked, offered)
+            asked = asks(message.text) if message.text else asked
+            offered.append(message.text)
             continue
         words, at = own_words(message), partial(Fact, source=message.identity, at=number)
         media = sum(type(part) is Media for part in message.parts) if message.origin is Origin.USER else 0
         attached = f"{media} attached" if media else ""
         if words:
             yield at("user", words, about=attached)
-            about = taken(words, offered) or asked
+            about = (taken(words, "\n".join(offered)) if asked else "") or asked
             yield from (at("decision", answer, about=about) for answer in _answer(words, asked))
             yield from (at(kind, text) for kind, text in _telling(words))
             asked = ""
+            offered.clear()
         elif attached:
             yield at("media", attached)
 

@@ -19,8 +19,8 @@ _TAKES = re.compile(
     r"(?P<name>[A-H](?=[).:,;]|\s|$)|[a-h](?=\))|\d{1,2}(?=[).:,;]|\s|$))"
 )
 _OPTION = re.compile(
-    r"^[ \t]*(?:[-*+•]\s+)?(?:\*\*|__)?\(?(?:#|[Oo]ption\s+|[Cc]hoice\s+)?(?P<name>[A-Ha-h]|\d{1,2})(?:\*\*|__)?[).:]"
-    r"(?P<says>.*\S)",
+    r"^[ \t]*(?:[-*+•>]\s+|#{1,6}\s+|\|\s*)?(?:\*\*|__)?\(?(?:#|(?:[Oo]ption|[Cc]hoice|[Aa]pproach)\s+)?"
+    r"(?P<name>[A-Ha-h]|\d{1,2})(?:\*\*|__)?(?:[).:]|\s+[-–—|](?=\s))(?P<says>.*\S)",
     re.M,
 )
 
@@ -36,4 +36,4 @@ def taken(answer: str, offered: str) -> str:
 
 def _plain(option: str) -> str:
     """Without the bullet and the bold type."""
-    return option.replace("**", "").replace("__", "").lstrip("-*+• \t")[:LONGEST]
+    return option.replace("**", "").replace("__", "").lstrip("-*+•>#| \t")[:LONGEST]

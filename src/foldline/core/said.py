@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby, pairwise
+from itertools import accumulate, groupby, pairwise
 from operator import itemgetter
 
 from foldline.core.facts import Fact, Facts
 from foldline.core.pieces import PRESSING, RANKS, Piece, on_one_line
 from foldline.core.sentences import bears_rule, sentences, turns
+from foldline.core.styles import STYLES
+from foldline.core.summary import parse
 from foldline.core.text import beginning, head
 from foldline.core.worklog import below
 
@@ -29,6 +31,9 @@ LONGEST_WORDS = 6_000
 """Characters of the user's own words in one message that are shown: ten times what people type, a tenth of a dump."""
 MOST_AGAIN = 3
 """Rules and decisions of one long message that are shown by themselves as well: who says more of them tells a plan."""
+
+LASTING = ("request", "messages", "pending", "errors", "solving", "files", "concepts")
+"""What of an earlier summary is told, in this order. What it was doing, and would do next, has been done since."""
 
 _WORD = re.compile(r"[^\W\d_]+")
 _STRETCH = re.compile(r".{1,200}(?=\s|$)|.{1,200}", re.S)
@@ -93,20 +98,26 @@ def _media(attached: str) -> str:
 
 
 def _retold(text: str, length: int) -> list[str]:
-    """The lines of an earlier summary without its working, by turns from its beginning and its end."""
+    """The lines of an earlier summary without its working, as many as there is room for."""
     thinks, closing = _THINKS.search(text), _CLOSING.search(text)
     tells = _TELLS.search(text, thinks.end()) if thinks else None
     told = text[tells.end() if tells else 0 : closing.start() if closing else None]
-    lines = deque(beginning(line, length // 2) for line in told.splitlines() if line.strip())
-    first: list[str] = []
-    last: list[str] = []
-    while lines and len(lines[-1 if len(first) > len(last) else 0]) <= length:
-        ends = len(first) > len(last)
-        line = lines.pop() if ends else lines.popleft()
-        length -= len(line)
-        (last if ends else first).append(line)
-    missing = [f"({len(lines):,} more lines left out here)"] if lines else []
-    return [*first, *missing, *reversed(last)]
+    lines = [beginning(line, length // 2) for line in _lasting(told) if line.strip()]
+    used = list(accumulate(map(len, lines)))
+    shown = sum(so_far <= length for so_far in used)
+    missing = [f"({len(lines) - shown:,} more lines left out here)"] if shown < len(lines) else []
+    return [*lines[:shown], *missing]
+
+
+def _lasting(told: str) -> Iterator[str]:
+    """Its lines without what was under way then, what the user wanted first; all of them where it has no sections."""
+    sections = {section.key: section for section in parse(told, STYLES["full"]).sections}
+    if "request" not in sections:
+        yield from told.splitlines()
+        return
+    for key in (key for key in LASTING if key in sections):
+        yield f"{sections[key].title}:"
+        yield from sections[key].text.splitlines()
 
 
 def _is_quoted(text: str, told: str) -> bool:

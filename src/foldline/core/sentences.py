@@ -16,7 +16,7 @@ from foldline.core.markup import ITEM, fenced
 _BREAK = re.compile(r"(?<=[.!?…])\s+|(?<=[.!?…][\"')\]])\s+|(?<=[。！？])")
 _RULE = re.compile(
     r"\b(?:never|always|(?<!\bi )(?<!\bwe )(?<!\bthey )(?:don'?t|do not)|(?:don'?t|do not) want|"
-    r"must(?:n'?t)?|should(?:n'?t)?|shall|only|avoid|without|except|unless|prefer|"
+    r"must(?:n'?t)?|should(?:n'?t)?|shall|only|please not|avoid|without|except|unless|prefer|"
     r"make sure|ensure|remember|keep|leave|stick to|stay away|hands off|off[- ]limits|no (?:more|need|new|longer)|"
     r"not allowed|forbidden|required?|requirements?|rules?|constraints?|conventions?|polic(?:y|ies)|"
     r"whatever (?:happens|you do)|from now on|going forward|at all times|under no circumstances|important|instead of|"
@@ -30,6 +30,13 @@ _RULE = re.compile(
     r"|لا ت|يجب|دائم[اًا]|أبد[اًا]|ممنوع|فقط|मत |न करें|हमेशा|कभी|ज़रूर|अवश्य|केवल|सिर्फ",
     re.I,
 )
+_ASKED = re.compile(
+    r"\W*(?:(?:but|and|so|ok(?:ay)?|then|hm+|wait|well|also)\W+)*(?:why|what|how|where|when|who|whose|which|"
+    r"is|are|was|were|do|does|did|should|shall|has|have|had|isn'?t|aren'?t|doesn'?t|didn'?t|shouldn'?t|warum|wieso|wie|"
+    r"pourquoi|comment|por qué)\b[^\n]*[?？][\s)\"'*_]*$",
+    re.I,
+)
+"""A question for something to be told. "Can you …?" is a request."""
 _TURN = re.compile(
     r"\b(?:actually|instead|scrap|forget (?:it|that|about)|drop|on second thoughts?|changed? (?:my|our) mind|"
     r"never ?mind|no longer|not any ?more|rather|let'?s not|switch(?:ed)? to|go(?:ing)? with|skip|revert|undo|hold off|"
@@ -100,8 +107,8 @@ def _letters(line: str) -> int:
 
 
 def bears_rule(sentence: str) -> bool:
-    """It tells what must, may or must not be done, in a way a list of words knows."""
-    return _RULE.search(sentence) is not None
+    """It tells what must, may or must not be done, in a way a list of words knows. A question asks it."""
+    return _RULE.search(sentence) is not None and not _ASKED.match(sentence)
 
 
 def turns(sentence: str) -> bool:

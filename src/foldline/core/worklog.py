@@ -42,6 +42,7 @@ DEEPEST = 4
 PASSING = frozenset(
     {"description", "prompt", "activeForm", "explanation", "justification"}  # told to a person or a helper in passing
     | {"output_mode", "head_limit", "timeout", "limit", "offset", "-A", "-B", "-C", "-n", "-i"}  # how, not what
+    | {"old_string", "old_str", "old_text", "oldString", "oldText"}  # what was there before an edit is there no more
 )
 """Arguments that are seldom taken up again, or tell a reader little."""
 ASIDE = 0.3
@@ -56,6 +57,11 @@ _NUMBERED = re.compile(r"\s*\d{1,6}(?:→|\t|\s?\|)")
 _COLOURS = re.compile(r"\x1b\[[0-9;?]{0,16}[A-Za-z]")
 _WORD = re.compile(r"\w{3}|[^\W\x00-\x7f]")
 """Three letters or digits; one letter of a script in which words may be shorter, or have signs between letters."""
+_IMPORTS = re.compile(
+    r"\s*(?:import\b|from\s+\S+\s+import\b|#include\b|use\s+[\w:]+|using\s+\w|(?:const|let|var)\s.*=\s*require\(|"
+    r"package\s+\w|(?:[\w.]+\s+)?\"[\w.@-]+(?:/[\w.@-]+)*\"[,;]?\s*$)"
+)
+"""A line of a file that only says what it needs."""
 _EXPLAINS = re.compile(
     r"\b(?:because|root cause|turns? out|caused by|due to|which means|(?:that|this) is why|fixed|resolved|works now|"
     r"now pass(?:es)?|instead of|rather than|the (?:real |actual |main |only )?"
@@ -158,7 +164,7 @@ def _called(call: ToolCall, index: int, outcome: str) -> Iterator[Line]:
         yield from (Line(line, label, index) for line in _lines(call.arguments))
     for name, value in arguments.items():
         for number, line in enumerate(_lines(f"{name}: {_plain(value)}")):
-            aside = name in PASSING or isinstance(value, bool)
+            aside = name in PASSING or isinstance(value, bool) or (number and _IMPORTS.match(line))
             yield Line(line, label, index, ASIDE if aside else TORN if number else 1.0)
 
 

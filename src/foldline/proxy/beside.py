@@ -70,8 +70,9 @@ class Beside:
         self._mine = threading.local()
 
     @contextmanager
-    def turn(self) -> Iterator[Kept]:
-        self._mine.kept = kept = Kept()
+    def turn(self, kept: Kept | None = None) -> Iterator[Kept]:
+        """Who gives a Kept has it also where the turn fails."""
+        self._mine.kept = kept = kept or Kept()
         try:
             yield kept
         finally:

@@ -57,12 +57,13 @@ class Fitter:
         """What to send for a body, however much of this fails."""
         if conversation.head.remote or not conversation.messages:
             return Ready(body, conversation)
+        kept = Kept()
         try:
-            fitted, kept = room.fit(conversation, len(body))
+            fitted, _ = room.fit(conversation, len(body), kept)
         except CannotFit as cannot:
-            return _smallest(body, conversation, cannot)
+            return replace(_smallest(body, conversation, cannot), kept=kept)
         except Exception as error:  # whatever it is, the user's turn goes on
-            return self._in_spite(room, body, conversation, error)
+            return replace(self._in_spite(room, body, conversation, error), kept=kept)
         self._hold(conversation, fitted.view)
         return ready(body, conversation, fitted, kept)
 

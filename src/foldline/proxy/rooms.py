@@ -119,10 +119,10 @@ class Room:
         meter.ratio = self._ratio or meter.ratio
         return meter
 
-    def fit(self, conversation: Conversation, size: int = 0) -> tuple[Fitted, Kept]:
+    def fit(self, conversation: Conversation, size: int = 0, kept: Kept | None = None) -> tuple[Fitted, Kept]:
         """The view, and what is being kept meanwhile. `size` is the bytes it came in."""
         seat = self._seat(conversation, size)
-        with self._seats.archive.turn() as kept, seat.lock:
+        with self._seats.archive.turn(kept) as kept, seat.lock:
             seat.ease.end()
             fitted = seat.turns.fit(conversation)
             seat.ease.note(conversation, fitted, seat.budget)
