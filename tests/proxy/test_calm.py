@@ -263,6 +263,25 @@ async def test_its_reply_does_not_end_before_it_is_kept(provider):
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("trouble", ["cannot-fit", "fit-failed"])
+async def test_nor_where_it_cannot_be_fitted(provider, trouble):
+    archive = Slow()
+    if trouble == "fit-failed":
+        archive.recall = lambda *_: 1 / 0
+    archive.where.add("keep")
+    async with proxy(provider, archive=archive, window=30 if trouble == "cannot-fit" else 9_000) as client:
+        session = talk("anthropic", 3)
+        asking = asyncio.create_task(client.ask("anthropic", request(session)))
+        await asyncio.to_thread(archive.inside.wait, 10)
+        await asyncio.sleep(0.1)
+        assert provider.got, "the provider has it"
+        assert not asking.done()
+        archive.gate.set()
+        status, _, headers = await asyncio.wait_for(asking, 10)
+        assert (status, trouble in headers["x-foldline-notice"]) == (200, True)
+
+
+@pytest.mark.anyio
 @pytest.mark.parametrize("when", ["waiting", "streaming"])
 async def test_who_leaves_is_kept_all_the_same(provider, when):
     archive, there = Slow(), asyncio.Event()

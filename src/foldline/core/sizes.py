@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
+from weakref import ReferenceType, ref
 
 from foldline.core import images
 from foldline.core.estimate import ERROR, SHORT_ERROR, estimate
@@ -26,7 +27,10 @@ LARGEST = 2_000_000
 """Longer texts are estimated: no window takes them anyway."""
 
 CACHED_MESSAGES = 32_768
-"""Messages whose size is remembered, the newest: a long session counts the same ones in one view after another."""
+"""Messages whose size is remembered, the newest: a long session counts the same ones in one view after another. None is
+kept alive by that: stubs are made anew for each view …"""
+SWEPT_FROM = 1_024
+"""… and those that are gone are forgotten when there are so many entries, and whenever there are twice as many."""
 CACHED_TEXTS = 65_536
 """Texts remembered, of about 200 bytes each: a conversation of tens of thousands of parts stays known."""
 
@@ -115,9 +119,8 @@ class Sizer:
     def __init__(self, counter: Counter) -> None:
         self._counter = counter
         self._texts: dict[str | tuple[int, int], int] = {}
-        self._messages: dict[
-            int, tuple[Message, Size]
-        ] = {}  # by the object's own number, which it has while it is here
+        self._messages: dict[int, tuple[ReferenceType[Message], Size]] = {}  # by the object's own number
+        self._sweep_at = SWEPT_FROM
         self.work = Work()
 
     def text(self, text: str) -> int:
@@ -134,16 +137,22 @@ class Sizer:
     def message(self, message: Message) -> Size:
         """Tokens of a message with its framing; its bytes as they came, or about as they would be written."""
         known = self._messages.get(id(message))
-        if known is not None:
+        if known is not None and known[0]() is message:  # the number may be another's by now
             return known[1]
         self.work = self.work._replace(messages=self.work.messages + 1)
         size = total(map(self.part, message.parts), Size(text=MESSAGE))
         if message.raw is not None:
             size = size._replace(bytes=len(message.raw))
+        self._make_room()
+        self._messages[id(message)] = ref(message), size
+        return size
+
+    def _make_room(self) -> None:
+        if len(self._messages) >= self._sweep_at:
+            self._messages = {number: known for number, known in self._messages.items() if known[0]() is not None}
+            self._sweep_at = max(SWEPT_FROM, 2 * len(self._messages))
         if len(self._messages) >= CACHED_MESSAGES:
             del self._messages[next(iter(self._messages))]
-        self._messages[id(message)] = message, size
-        return size
 
     def head(self, head: Head) -> Size:
         """Tokens of the system prompt and the tools with their framing."""
