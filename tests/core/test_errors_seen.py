@@ -28,7 +28,7 @@ def turns(*steps):
 
 def found(*steps):
     messages = turns(*steps)
-    return troubles(deeds(messages, pair(messages, Grammar())))
+    return troubles(tuple(deeds(messages, pair(messages, Grammar()))))
 
 
 def run(command, text="done", failed=False):
@@ -55,7 +55,7 @@ steps = st.lists(
 @given(steps)
 def test_every_trouble_is_a_line_of_its_result(drawn):
     messages = turns(*drawn)
-    kept = troubles(deeds(messages, pair(messages, Grammar())))
+    kept = troubles(tuple(deeds(messages, pair(messages, Grammar()))))
     assert [trouble.message for trouble in kept] == sorted(trouble.message for trouble in kept)
     for trouble in kept:
         [result] = messages[trouble.message].results

@@ -28,6 +28,8 @@ LONGEST_GOAL = 80
 """Characters of what was tried: enough to know it again."""
 MOST = 24
 """Troubles kept, the newest; those without a cure first."""
+LATEST = 200
+"""Deeds, the newest, among which a check that passed is sought."""
 MOST_FILES = 4
 """Files that a cure names, the last ones changed."""
 _TELLING = re.compile(
@@ -86,13 +88,12 @@ class _Open(NamedTuple):
     """Files that had been changed when it was last seen."""
 
 
-def troubles(done: Iterable[Deed]) -> tuple[Trouble, ...]:
+def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
     """The errors in what was done, newest last, uncured ones kept before cured ones where there are too many."""
     waiting: dict[str, _Open] = {}
     cured: list[Trouble] = []
     refused: list[Trouble] = []
     changed: list[str] = []
-    passed: Deed | None = None
     for deed in done:
         goal = deed.goal
         if is_refused(deed):
@@ -104,7 +105,8 @@ def troubles(done: Iterable[Deed]) -> tuple[Trouble, ...]:
             if goal in waiting:
                 cured.append(_healed(waiting.pop(goal), changed))
             changed += [touch.path for touch in deed.touched if touch.action in ("edited", "written")]
-            passed = deed if _passes(deed) else passed
+    failed = any(item.deed.command for item in waiting.values())
+    passed = next(filter(_passes, reversed(done[-LATEST:])), None) if failed else None
     left = [_since(item, passed) for item in waiting.values()]
     open_ = [*(trouble for trouble in left if not trouble.cure), *refused]
     cured += [trouble for trouble in left if trouble.cure]

@@ -139,7 +139,8 @@ _Said: TypeAlias = list[tuple[int, Message]]
 
 def _said(messages: Sequence[Message], first: int) -> _Said:
     found = enumerate(messages, first)
-    return [(at, message) for at, message in found if message.text or message.origin in (Origin.SUMMARY, Origin.USER)]
+    spoken = ((at, message) for at, message in found if message.origin is not Origin.TOOL)
+    return [(at, message) for at, message in spoken if message.origin is not Origin.ASSISTANT or message.text]
 
 
 def _words(said: _Said) -> Iterator[Fact]:

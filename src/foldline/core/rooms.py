@@ -133,20 +133,14 @@ class Rooms:
         return newest_user(self.ground.messages)
 
     @cached_property
-    def head(self) -> int:
-        """Tokens that are there whatever is folded: tools, system prompt, system messages."""
-        fixed = self.meter.head(self.ground.conversation.head)
-        messages = self.ground.messages
-        fixed += sum(self.meter.message(messages[index]) for index in standing(messages, len(messages)))
-        return round(fixed * self.meter.ratio)
-
-    @cached_property
     def fixed(self) -> int:
-        """The same with what is pinned."""
+        """Tokens that are there whatever is folded: tools, system prompt, system messages, what is pinned."""
         messages = self.ground.messages
         pinned = {pin for pin in (*self.pins, *self.ground.plan.pins) if 0 <= pin < len(messages)}
-        pinned -= {*standing(messages, len(messages)), *((self.newest,) if self.carried else ())}
-        return self.head + round(sum(self.meter.message(messages[pin]) for pin in pinned) * self.meter.ratio)
+        pinned -= {self.newest} if self.carried else set()
+        stay = {*standing(messages, len(messages)), *pinned}
+        tokens = self.meter.head(self.ground.conversation.head) + sum(self.meter.message(messages[at]) for at in stay)
+        return round(tokens * self.meter.ratio)
 
     @cached_property
     def words(self) -> int:
