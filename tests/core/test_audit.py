@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from foldline.core.audit import BINDING, HEARSAY, Audited, Evidence, Finding, audit
@@ -68,6 +68,7 @@ def work(*more, shown=""):
 
 
 GOAL = "Fix the date parser in src/dates.py"
+WORK = work()
 
 
 def faults(line, evidence, key="next", style="checkpoint"):
@@ -310,6 +311,36 @@ def test_nor_does_it_become_so_behind_an_honest_one(joint, passing):
     orders = [(case["unlike"], case["printed"]) for case in REWORDED]
     lines = [(f"Add a leap year check{joint}{order[0].lower()}{order[1:]}", printed) for order, printed in orders]
     assert sum(not faults(line, work(shown=printed)) for line, printed in lines) <= passing
+
+
+JOINTS = [
+    "while",
+    "plus",
+    "but",
+    "and",
+    "then",
+    "(",
+    ")",
+    ", ",
+    ": ",
+    " - ",
+    " ",
+    "run",
+    "tests",
+    ". ",
+    "，",
+    "fix",
+    "\n",
+]
+
+
+@given(st.lists(st.sampled_from(JOINTS), max_size=14).map("".join))
+@example("( while ) ( plus ) ( but )")
+@settings(deadline=None)
+def test_a_line_of_joints_is_judged_like_any_other(line):
+    summary = Summary("checkpoint", ()).with_section("goal", GOAL).with_section("next", line)
+    audited = audit(summary, WORK)
+    assert all(finding.text in summary.get("next") for finding in audited.findings)
 
 
 @pytest.mark.parametrize("line", NOBODY_SAID)

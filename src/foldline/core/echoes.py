@@ -183,9 +183,10 @@ def is_owned(line: str, shown: Heard, said: Heard) -> bool:
 
 
 def _is_ours(sentence: str, shown: Heard, said: Heard) -> bool:
-    words, clauses = _telling(sentence), _clauses(sentence)
+    words = _telling(sentence)
     if len(words) < 2:
         return True
+    clauses = _clauses(sentence) or [words]  # it may be made of joints alone
     ours, theirs = _share(clauses, said), _share(clauses, shown)
     if words[0] in REPAIRS and not ORDERS.intersection(words):
         return max(ours, theirs) > REPORTED - ROUNDING
