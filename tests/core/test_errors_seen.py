@@ -171,6 +171,7 @@ def test_a_check_that_passed_since_is_named_and_one_that_passed_before_is_not():
     [trouble] = found(failing, edit("x.go"), passing)
     assert trouble.cure == "perhaps cured: `go test ./...` passed later"
     assert [trouble.cure for trouble in found(passing, failing)] == [""]
+    assert [trouble.cure for trouble in found(failing, run("make check", "0 errors, 4 failures"))] == [""]
     assert [trouble.cure for trouble in found(failing, run("ls", "ok.txt\nmore"))] == [""]
     assert [trouble.cure for trouble in found(edit("x.go", "old text is not there", failed=True), passing)] == [""]
 

@@ -52,6 +52,7 @@ _END = re.compile(r"\n+|[.!?;]\s+|[。！？；]")
 """The same, and the sign that ends it, where only words are sought: that is found four times as fast."""
 _LEAD = re.compile(r"\s*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?(?:\[[ xX]?\]\s*)?(?:\**continue\**\s*:)?[\s*_]*", re.I)
 _JOINT = re.compile(r"(?:,\s*(?:and\s+)?(?:then\s+)?|\s+and\s+(?:then\s+)?|\s+then\s+)(?=(?P<verb>\w+))", re.I)
+_BLANKS = re.compile(r"[^\S\n]{2,}")
 _BREAK = re.compile(
     r"[,;:]\s+|\s+(?:and|then|while|plus|but|so that|after|before|und|et|y)\s+|\s+[-–—]+\s+|[()，、：]", re.I
 )
@@ -219,6 +220,7 @@ def _pieces(words: list[str]) -> Iterator[list[str]]:
 
 def _sentences(line: str) -> list[str]:
     """Without what stands before a line: bullets, boxes, the mark of the immediate task."""
+    line = _BLANKS.sub(" ", line)  # long runs of them would be tried at every place
     lead = _LEAD.match(line)
     return _SENTENCE.split(line[lead.end() if lead else 0 :])
 

@@ -66,6 +66,8 @@ _PASSED = re.compile(
     r"|\b0 (?:failed|failures?|errors?|problems?|issues?)\b"
 )
 """… and in which a check says that it passed."""
+_BROKE = re.compile(r"\b[1-9]\d{0,5} (?:failed|failures?|errors?|problems?|issues?)\b|\bnot succeeded\b|\bFAIL")
+"""… or that it did not."""
 _ENDS = 600
 """Characters at the end of an output in which that is sought."""
 _LOOK = 20_000
@@ -117,7 +119,7 @@ def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
 def _passes(deed: Deed) -> bool:
     """A check that says at its end that all is well."""
     ended = closing_line(deed.result) if deed.command and deed.result and not deed.failed else ""
-    return _PASSED.search(ended) is not None
+    return _PASSED.search(ended) is not None and _BROKE.search(ended) is None
 
 
 def _since(item: _Open, passed: Deed | None) -> Trouble:

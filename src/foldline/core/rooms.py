@@ -220,7 +220,8 @@ class Rooms:
         rules = fixed + FRAME + self._rules(facts)
         if not self.by_model:
             room = max(min(left, LOG_MOST + words), self._least(rules))
-            return room, max(room - fixed - FRAME - words, int(room * LOG_LEAST))
+            log = max(room - fixed - FRAME - words, int(room * LOG_LEAST))
+            return room, min(log, max(room - rules, 0))  # rules outrank the log
         room = max(self.checkpoint(share, words), self._least(rules + CHECKPOINT_EVER))
         room = max(room, min(room + left, CHECKPOINT_MOST))
         noted = max(words, notes(facts, ledger, int(room * NOTES_SHARE), self.size).tokens)
