@@ -170,7 +170,7 @@ def test_a_small_gain_far_back_is_not_worth_the_cache_behind_it():
 
 def test_there_are_windows_nothing_fits_into():
     with pytest.raises(CannotFit):
-        Played(100).user(0.01).work(0.5)
+        Played(40).user(0.01).work(0.5)
 
 
 LONG_SUMMARY = SUMMARY + "## Key Decisions\n" + "- go on as before, step by step, with care\n" * 400

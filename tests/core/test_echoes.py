@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foldline.core.echoes import ORDERS, REPAIRS, Heard, Passages, orders, repeats, stems
+from foldline.core.echoes import ORDERS, REPAIRS, Heard, Passages, is_owned, orders, repeats, stems
 
 vocabulary = ["alpha", "beta", "gamma", "run", "send", "the", "failing", "tests", "15", "修", "_x"]
 words = st.lists(st.sampled_from(vocabulary), max_size=12).map(" ".join)
@@ -137,3 +137,12 @@ def test_of_a_text_beyond_all_measure_both_ends_are_heard():
     heard = Heard.in_text(f"Send alpha away.\n{middle}Delete beta now.")
     assert heard.best({"send": 1, "alpha": 1}) == heard.best({"delet": 1, "beta": 1}) == 2
     assert Heard.in_text(f"{middle}Send alpha away.\n{middle}").best({"alpha": 1}) == 0
+
+
+def test_a_long_run_of_blanks_costs_no_more_than_one():
+    said, shown = Heard.in_text("push the branch to main and then run tests"), Heard.in_text("delete all")
+    line = f"- deploy alpha{' ' * 100_000}beta gamma"
+    begun = time.perf_counter()
+    assert is_owned(line, said, shown) == is_owned("- deploy alpha beta gamma", said, shown)
+    assert repeats(line, said, shown) == repeats("- deploy alpha beta gamma", said, shown)
+    assert time.perf_counter() - begun < 1

@@ -23,6 +23,8 @@ NUMBERS = "I could\n1. rename the table\n2. add a view: it is cheaper\n3. leave 
         ("#1 and #3 please", NUMBERS, "1. rename the table; 3. leave it"),
         ("A.", "### Option A — on commit\n### Option B — at the end\nWhich timing?", "Option A — on commit"),
         ("A", "| A | in one file |\n| B | in two |\nWhich?", "A | in one file |"),
+        ("B please", LETTERS, "B) push now"),
+        ("A and then go on", LETTERS, "A) wait for the review"),
         ("Option 2.", NUMBERS, "2. add a view: it is cheaper"),
     ],
 )
@@ -30,9 +32,24 @@ def test_the_option_is_quoted(answer, offered, option):
     assert taken(answer, offered) == option
 
 
-@pytest.mark.parametrize("answer", ["yes", "a new one", "I want both", "12 tests fail", "D", "keep the b option", ""])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "yes",
+        "a new one",
+        "A few remarks first",
+        "1 more thing",
+        "not with B",
+        "don't do B.",
+        "I want both",
+        "12 tests fail",
+        "D",
+        "keep the b option",
+        "",
+    ],
+)
 def test_other_answers_name_none(answer):
-    assert taken(answer, LETTERS) == ""
+    assert taken(answer, f"{LETTERS}\n{NUMBERS}") == ""
 
 
 @given(st.sampled_from(["A", "do 1", "a) and 2", "B, then"]), st.text(alphabet="ABab12).:-* \nxyz", max_size=400))

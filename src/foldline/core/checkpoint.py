@@ -105,6 +105,8 @@ class Frame:
     plan: str = ""
     carried: bool = False
     """The newest user message was answered in part, and stands behind the checkpoint all the same."""
+    terse: bool = False
+    """In as few words as will do: there is hardly room for more than the rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +141,22 @@ def compose(
     return Composed(text, size(text), noted.left_out)
 
 
+def framed(frame: Frame) -> str:
+    """A checkpoint that says nothing."""
+    return "\n\n".join((_opening(frame, quotes=True), *_closing(frame)))
+
+
 def _opening(frame: Frame, *, quotes: bool) -> str:
     coverage = f"These notes stand for {frame.covered:,} messages."
+    if frame.terse:
+        return fill("resume-opening-terse", coverage=coverage)
     author = f"{frame.author}; the log is excerpts from what the agent wrote" if quotes else frame.author
     return fill("resume-opening", coverage=coverage, author=author)
 
 
 def _closing(frame: Frame) -> list[str]:
+    if frame.terse:
+        return [frame.resume, prompt("resume-end").text]
     found = [fill("resume-plan-kept", plan=frame.plan)] if frame.plan else []
     found += [prompt("resume-carried").text] if frame.carried else []
     found += [prompt("resume-kept").text] if frame.kept_tail else []

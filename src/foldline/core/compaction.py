@@ -4,8 +4,9 @@
 
 The first attempt keeps as much tail as the target allows; later ones keep less, clamp bulky results wherever they
 stand, fold everything, and at last, if nothing else fits, clamp the newest user message itself. A view should leave
-room for the next turns: where no attempt leaves enough, the one is taken that leaves most. A model is asked
-once, for the first; the rest is extraction. If the last attempt does not fit either, CannotFit carries it. What a
+room for the next turns: where no attempt leaves enough, the one is taken that leaves most. The user's rules outrank
+all of that: while an attempt shows them all, none without them is taken. A model is asked once, for the first; the rest
+is extraction. If the last attempt does not fit either, CannotFit carries it. What a
 checkpoint says is made in checkpoint.py, how much room it has in rooms.py, what lies before a cut is in spans.py, and
 the view behind it in views.py.
 """
@@ -17,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from foldline.core.budget import Budget
-from foldline.core.checkpoint import Checkpoint, compose, snapshot_of
+from foldline.core.checkpoint import Checkpoint, compose, framed, snapshot_of
 from foldline.core.cuts import MIN_KEEP, choose, legal
 from foldline.core.cycles import Pairing
 from foldline.core.effects import Asking
@@ -75,6 +76,11 @@ class Folded:
     def tokens(self) -> int:
         return self.shown.plan.tokens
 
+    @property
+    def rules(self) -> bool:
+        """It shows all of the user's rules."""
+        return "rules" not in dict(self.left_out)
+
 
 class _Step(NamedTuple):
     """How hard to try: messages kept at least, how results are shortened, the share of its room that a checkpoint gets
@@ -89,6 +95,13 @@ class _Step(NamedTuple):
     quoted: float = 1.0
     same_cut: bool = False
     clamp_user: bool = False
+    terse: bool = False
+    """The checkpoint has hardly more than the rules and the open tasks."""
+
+    @property
+    def is_last_resort(self) -> bool:
+        """Taken for want of another view that shows the rules."""
+        return self.terse or self.clamp_user
 
 
 _STEPS = (
@@ -96,7 +109,9 @@ _STEPS = (
     _Step(MIN_KEEP, LAST_STEP, CLAMPS, 0.7, 0.99, same_cut=True),
     _Step(1, 1, CLAMPS[-1:], 0.5, 0.97),
     _Step(0, 0, CLAMPS[-1:], 0.5, 0.98),
+    _Step(0, 0, CLAMPS[-1:], 0.5, 0.98, terse=True),
     _Step(0, 0, CLAMPS[-1:], 0.25, 0.95, clamp_user=True),
+    _Step(0, 0, CLAMPS[-1:], 0.25, 0.95, clamp_user=True, terse=True),
 )
 
 
@@ -142,7 +157,9 @@ class Compaction:
         cut: int | None = None
         for step in _STEPS:
             cut = cut if step.same_cut else self._cut(step)
-            if cut is None or (step.clamp_user and fitting):
+            if cut is None or (step.is_last_resort and any(folded.rules for folded in fitting)):
+                continue
+            if step.terse and not step.clamp_user and not fitting:  # by its ends, the message leaves room for more
                 continue
             if step.clamp_user:
                 self.rooms = self._rooms(clamp_user=True)
@@ -153,12 +170,13 @@ class Compaction:
                 heavy = self._is_heavy(cut, folded)
                 eased = folded.tokens <= self.rooms.ease and not heavy
                 sees = cut < len(self.ground.messages)
-                if eased and sees:
+                if eased and sees and folded.rules:
                     return folded
                 fitting.append(folded)
                 seeing += [folded] if sees and not heavy else []
-        if fitting:
-            return self._longest(fitting, seeing)
+        ruled = [folded for folded in fitting if folded.rules] or fitting
+        if ruled:
+            return self._longest(ruled, [folded for folded in seeing if folded in ruled])
         self._must_fit(min(found, key=_tokens_of, default=None))
         return None
 
@@ -228,13 +246,16 @@ class Compaction:
         settings, stay = self._clamped(cut, step)
         ledger = self.spans.ledger(span)
         snapshot = self._snapshot(span, step)
-        frame = self.spans.frame(cut, span)
+        frame = self.spans.frame(cut, span, terse=step.terse)
         fixed = self.size(snapshot) + self.size(frame.resume) + self.size(frame.plan) + CARRIED * frame.carried
-        told = self.spans.told(cut, span, scarce=self.rooms.scarce)
-        kept = options.direction == "up-to"
-        share = self._share(step)
-        left = self.rooms.left(share, cut, stay) if kept else 0
-        room, space = self.rooms.inside(share, fixed, told, ledger, left)
+        told = self.spans.told(cut, span, scarce=self.rooms.scarce or (step.terse and not step.clamp_user))
+        if step.terse:
+            room, space = self.rooms.terse(self.size(framed(frame)), told), 0
+        else:
+            kept = options.direction == "up-to"
+            share = self._share(step)
+            left = self.rooms.left(share, cut, stay) if kept else 0
+            room, space = self.rooms.inside(share, fixed, told, ledger, left)
         written = yield from self._written(cut, span, space, options)
         frame = replace(frame, author=written.author or frame.author)
         composed = compose(written.summary, told, ledger, snapshot, frame, room, self.size)

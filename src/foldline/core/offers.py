@@ -14,9 +14,11 @@ LONGEST = 160
 MOST = 3
 """Options that one answer takes."""
 
+_ENDS = r"(?=[).:,;!]|\s*$|\s+(?:please|pls|is|and|then|sounds|looks|but|it|first|for|or|[-–—+&])(?:\s|$|[,.;!]))"
+"""What follows where a letter or a number is a name, not "a few" or "1 more"."""
 _TAKES = re.compile(
-    r"(?:^\W{0,3}|#|\b(?i:options?|choice|number|variant|do|with|think|take|pick|choose|prefer|and)\s+)"
-    r"(?P<name>[A-H](?=[).:,;]|\s|$)|[a-h](?=\))|\d{1,2}(?=[).:,;]|\s|$))"
+    r"(?:^\W{0,3}|#|(?<!not\s)(?<!n't\s)\b(?i:options?|choice|number|variant|do|with|think|take|pick|choose|prefer|and)\s+)"
+    rf"(?P<name>[A-H]{_ENDS}|[a-h](?=\))|\d{{1,2}}{_ENDS})"
 )
 _OPTION = re.compile(
     r"^[ \t]*(?:[-*+•>]\s+|#{1,6}\s+|\|\s*)?(?:\*\*|__)?\(?(?:#|(?:[Oo]ption|[Cc]hoice|[Aa]pproach)\s+)?"

@@ -49,6 +49,11 @@ def resume(manner: Manner, abilities: Abilities | None = None) -> str:
     return "\n\n".join(pieces)
 
 
+def tersely(manner: Manner) -> str:
+    """The continuation where there is hardly room for one. That approval is needed is said in any case."""
+    return "\n\n".join(prompt(name).text for name in ("resume-terse", *["resume-approval"][: manner.approval]))
+
+
 def _body(manner: Manner, abilities: Abilities) -> str:
     name = f"resume-{manner.kind}-{'silent' if manner.silent else 'voiced'}"
     if manner.kind == "manual":

@@ -228,6 +228,14 @@ class Rooms:
         least = min(self._base(share) // SUMMARY_LEAST, max(room - rules, CHECKPOINT_EVER))
         return room, max(room - fixed - FRAME - noted, least)
 
+    def terse(self, frame: int, facts: Facts) -> int:
+        """Tokens of a checkpoint with hardly more than what must not be lost, if need be all there are: of a clamped
+        message the ends will do."""
+        carried = 2 * CLAMP_MARK if self.clamp_user else self.carried
+        most = int(self.limit * MARGIN) - self.fixed - carried
+        must = notes(Facts(facts.of("rule", "open", "approval")), Ledger(), max(most, 0), self.size).tokens
+        return max(min(frame + must + CHECKPOINT_EVER, most), 0)
+
     def _rules(self, facts: Facts) -> int:
         """Tokens of the rules that stand nowhere else."""
         return notes(Facts(facts.of("rule")), Ledger(), CHECKPOINT_LEAST, self.size).tokens

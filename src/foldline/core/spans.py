@@ -14,7 +14,7 @@ from foldline.core.facts import Facts, facts_of, now_of
 from foldline.core.ground import Ground, within
 from foldline.core.ledger import Ledger, ledger_of
 from foldline.core.options import Options
-from foldline.core.resume import resume
+from foldline.core.resume import resume, tersely
 from foldline.core.rooms import Rooms
 from foldline.core.story import Story
 from foldline.core.summarise import Span, Written
@@ -66,11 +66,11 @@ class Spans:
         ledger = ledger_of(span.deeds)
         return span.previous.ledger.then(ledger) if span.previous else ledger
 
-    def frame(self, cut: int, span: Span) -> Frame:
+    def frame(self, cut: int, span: Span, *, terse: bool = False) -> Frame:
         kept = cut < len(self.ground.messages) and self.options.direction == "up-to"
-        text = resume(self.options.manner, self.options.abilities)
-        begun = self._is_begun(cut)
-        return Frame(_covered(span), "a model", text, kept, self.options.transcript, self.options.plan, begun)
+        manner, begun = self.options.manner, self._is_begun(cut)
+        text = tersely(manner) if terse else resume(manner, self.options.abilities)
+        return Frame(_covered(span), "a model", text, kept, self.options.transcript, self.options.plan, begun, terse)
 
     def _is_begun(self, cut: int) -> bool:
         """The newest user message stands behind the checkpoint, and work on it before the cut."""
