@@ -1,6 +1,7 @@
 """The façade: plain dicts in, plain dicts out; what each door does, and what it leaves untouched."""
 
 import asyncio
+import base64
 import copy
 import json
 import time
@@ -651,3 +652,69 @@ def test_what_the_archive_has_to_say_is_passed_on_once(tmp_path):
     assert [notice for notice in first.receipt.notices if notice.code == "archive-damaged"] == heard
     assert heard
     assert not maker.fit(Session(model="m").user("Hello.").assistant("Hm.").user("Again.").request()).receipt.notices
+
+
+@pytest.mark.parametrize("dialect", ["anthropic", "openai-chat", "openai-responses", "gemini"])
+@pytest.mark.parametrize("caller", [None, FakeCaller([SUMMARY])])
+def test_folding_the_end_of_a_view_keeps_the_rules_of_its_own_checkpoint(dialect, caller):
+    session, maker = Session(dialect), Compactor(Budget(window=8_000), caller, secret=b"s")
+    rules = [f"Never touch file conf{number}.toml." for number in range(5)]
+    for rule in rules:
+        session.user(rule).assistant("ok")
+    for step in range(30):
+        session.tools(("Bash", "{}", "alpha beta gamma " * 100), text=f"step {step} {'alpha beta gamma ' * 10}")
+    view = maker.fit(session.user("go on").request()).request
+    more = Session(dialect).assistant("Done.").user("Now the next file.").request()
+    name = next(key for key in ("messages", "input", "contents") if key in view)
+    again = maker.compact({**view, name: [*view[name], *more[name]]}, direction="from", pivot=0)
+    assert [rule for rule in rules if rule not in json.dumps(again.request)] == []
+
+
+def test_a_view_that_is_too_heavy_is_folded_though_that_saves_no_tokens():
+    dot = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89" + bytes(150_000)
+    data = base64.b64encode(dot).decode()
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": "look"}, picture]},
+        {"role": "assistant", "content": "ok"},
+        {"role": "user", "content": "Always write the tests first, and never push to zulu7: ask before you do that."},
+    ]
+    fitted = Compactor(Budget(window=100_000, max_bytes=50_000)).fit(messages)
+    assert len(json.dumps(fitted.messages)) < 50_000
+    assert fitted.messages[-1] == messages[-1]
+
+
+def test_where_bytes_are_the_limit_they_are_used():
+    budget = Budget(window=200_000, max_bytes=60_000)
+    session = Session().user("Never touch legacy.py.")
+    for step in range(60):
+        session.tools(
+            ("Bash", json.dumps({"command": f"cat {step}.txt"}), "one more line\n" * 100), text=f"step {step}"
+        )
+    fitted = Compactor(budget).fit(session.user("go on").request())
+    assert 10_000 < len(json.dumps(fitted.messages)) < 60_000
+    assert "Never touch legacy.py." in json.dumps(fitted.messages)
+
+
+def test_a_message_with_more_bytes_than_are_allowed_is_shown_by_its_ends():
+    messages = [*talk(12), {"role": "user", "content": "These words must stay. " * 8_000}]
+    fitted = Compactor(Budget(window=100_000, max_bytes=50_000)).fit(messages)
+    assert len(json.dumps(fitted.messages)) < 50_000
+    assert "user-clamped" in [notice.code for notice in fitted.receipt.notices]
+
+
+def test_what_would_help_against_too_many_bytes_is_told():
+    session = Session(system="Be kind. " * 10_000).user("Go on.")
+    with pytest.raises(CannotFit, match=r"bytes, and 50,000 are allowed; a larger max_bytes, .*would help"):
+        Compactor(Budget(window=100_000, max_bytes=50_000)).fit(session.request())
+
+
+def test_a_message_that_is_shown_in_part_is_counted():
+    long = {
+        "role": "user",
+        "content": " ".join(f"Please look at row {number} of the table." for number in range(1_000)),
+    }
+    fitted = Compactor(Budget(window=6_000)).fit([long, *talk(30)])
+    assert "characters left out here)" in json.dumps(fitted.messages)
+    assert dict(fitted.receipt.left_out)["messages in part"] == 1
+    assert "in part  1 of the user's messages" in str(fitted.receipt)

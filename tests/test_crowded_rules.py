@@ -2,19 +2,23 @@
 the log, and at last a part of the newest message give way to it."""
 
 import json
+import random
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from foldline import Budget, Compactor
+from foldline.core.estimate import Estimator
+from foldline.core.meter import Meter
 from foldline.errors import CannotFit
 from foldline.testing import SUMMARY, FakeCaller, Session
 
 RULE = "Never push to branch zulu7 without asking."
 WORDS = "alpha beta gamma delta fix the parser in src/a.py and run tests now please "
-WORD = 1.25
-"""Tokens of a word, about."""
+METER = Meter(Estimator())
+WORD = METER.text(WORDS) / len(WORDS.split())
+"""Tokens of a word."""
 LEAST = 450
 """Tokens in which the shortest notes and the ends of a message find room."""
 
@@ -33,7 +37,7 @@ class Crowd:
     def __init__(self, window, reserve, caller, way):
         caller = FakeCaller([SUMMARY]) if caller else None
         self.window, self.way = window, way
-        self.maker = Compactor(Budget(window=window, reserve=reserve), caller, secret=b"s")
+        self.maker = Compactor(Budget(window=window, reserve=reserve), caller, meter=Meter(Estimator()), secret=b"s")
         self.session, self.shown, self.taken, self.pinned = Session().user(RULE), [], 0, []
 
     def play(self, events):
@@ -51,16 +55,16 @@ class Crowd:
         whole = self.session.request()["messages"]
         request = [*self.shown, *whole[self.taken :]] if self.way == "fed back" else whole
         pins = {pin % len(request) for pin in pins}
-        self.pinned += [request[pin] for pin in pins]
+        self.pinned += [message for pin in pins for message in request[max(pin - 1, 0) : pin + 2]]
         fitted = self.maker.fit(request, pin=sorted(pins))
         self.shown, self.taken = fitted.messages, len(whole)
         return fitted
 
     @property
     def left(self):
-        """Tokens that pinned messages leave: what was pinned once stays so."""
+        """Tokens that pinned messages leave, and their neighbours, which may belong to them; a pin stays."""
         texts = {json.dumps(message) for message in self.pinned}
-        return self.maker.budget.room - sum(WORD * len(text.split()) for text in texts)
+        return self.maker.budget.room - sum(map(METER.text, texts))
 
 
 @settings(max_examples=120, deadline=None)
@@ -94,3 +98,32 @@ def test_a_rule_is_in_every_view_that_fits(window, reserve, caller, way, rounds,
 def test_beside_a_message_of_any_size(window, share, caller):
     crowd = Crowd(window, 0, caller, "whole").play([("say", 0.01), ("user", 0.001), ("say", 1.3), ("user", share)])
     assert RULE in crowd.fit().messages[0]["content"]
+
+
+@pytest.mark.parametrize("caller", [False, True])
+@pytest.mark.parametrize("window", [2_000, 8_000, 30_000])
+@pytest.mark.parametrize(("system", "newest"), [(0.5, 0.4), (0.5, 0.3), (0.7, 0.2), (0.1, 0.8)])
+def test_of_short_messages_the_rules_come_before_the_other_words(system, newest, window, caller):
+    crowd, rng = Crowd(window, 0, caller, "whole"), random.Random(1)
+    crowd.session = Session(system=words(system, window))
+    rules = [f"Never touch file conf{number}.toml." for number in range(10 if window > 2_000 else 4)]
+    for rule in rules:
+        said = " ".join(rng.choice(WORDS.split()) for _ in range(75))
+        crowd.session.user(f"{said}. {rule}").assistant("ok")
+    shown = json.dumps(crowd.play([("work", 1.0), ("user", newest)]).fit().messages)
+    assert [rule for rule in rules if rule not in shown] == []
+
+
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize(("window", "count"), [(1_000, 60), (2_000, 90), (8_000, 300)])
+def test_of_more_rules_than_there_is_room_for_as_many_are_shown_as_fit(window, count, together):
+    crowd = Crowd(window, 0, False, "whole")
+    rules = [f"Never touch file conf{number}.toml by hand." for number in range(count)]
+    for text in [" ".join(rules)] if together else rules:
+        crowd.session.user(text).assistant("ok")
+    fitted = crowd.play([("work", 0.1)] * 20 + [("user", 0.001)]).fit()
+    shown = json.dumps(fitted.messages)
+    lost = sum(rule not in shown for rule in (RULE, *rules))
+    free = fitted.receipt.room - fitted.receipt.tokens_after
+    assert lost == 0 or free < window * 0.1
+    assert lost == dict(fitted.receipt.left_out).get("rules", 0)

@@ -111,11 +111,13 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """The text of a checkpoint, and how many lines of each section found no room."""
+    """The text of a checkpoint, how many lines of each section found no room, and how many of the user's messages are
+    shown in part."""
 
     text: str
     tokens: int
     left_out: tuple[tuple[str, int], ...] = ()
+    in_part: int = 0
 
 
 def compose(
@@ -138,7 +140,7 @@ def compose(
     used = sum(size(piece) + 2 for piece in (*before, *after) if piece)
     noted = notes(facts, ledger, max(room - used, 0), size, before[1], whole=room)
     text = "\n\n".join(piece for piece in (*before, noted.text, *after) if piece)
-    return Composed(text, size(text), noted.left_out)
+    return Composed(text, size(text), noted.left_out, noted.in_part)
 
 
 def framed(frame: Frame) -> str:

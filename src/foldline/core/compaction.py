@@ -24,11 +24,12 @@ from foldline.core.cycles import Pairing
 from foldline.core.effects import Asking
 from foldline.core.fold import BrokenPromise
 from foldline.core.ground import Ground
-from foldline.core.meter import Meter
+from foldline.core.limits import limits_of, refusal
+from foldline.core.meter import Meter, Tally
 from foldline.core.options import Options
-from foldline.core.policy import Decision, at_ease
+from foldline.core.policy import Decision
 from foldline.core.prune import PruneSettings
-from foldline.core.receipt import Attempt
+from foldline.core.receipt import IN_PART, Attempt
 from foldline.core.rooms import Rooms
 from foldline.core.shorten import shorten
 from foldline.core.spans import Spans
@@ -37,18 +38,19 @@ from foldline.core.stubbing import only, stubbed
 from foldline.core.summarise import EXTRACTED, Span, Written, summarise
 from foldline.core.summary import render
 from foldline.core.views import Shown, Views
-from foldline.errors import CannotFit
 from foldline.model import Message
 
 SNAPSHOT_SHARE = 0.12
 """Share of the checkpoint that shows the latest folded messages."""
-CARRIED = 40
-"""Tokens that say of the newest user message that it is not new."""
+SNAPSHOT_HEADING = 10
+"""Tokens above them."""
 CLAMPS = tuple(
     PruneSettings(limit=limit, head=limit * 4 // 7, tail=limit * 2 // 7, protect=0, worthwhile=0)
     for limit in (24_000, 12_000, 6_000, 3_000, 1_500, 700, 260)
 )
 """Results are shortened wherever they stand, no more than it takes."""
+FROM_SHARE = 0.3
+"""Share of the tokens of a conversation's end that notes on it may have."""
 SPARE = 24
 """Tokens that may stay free in a checkpoint that quotes."""
 AS_MUCH = 0.5
@@ -77,9 +79,9 @@ class Folded:
         return self.shown.plan.tokens
 
     @property
-    def rules(self) -> bool:
-        """It shows all of the user's rules."""
-        return "rules" not in dict(self.left_out)
+    def lost(self) -> int:
+        """How many of the user's rules it does not show."""
+        return dict(self.left_out).get("rules", 0)
 
 
 class _Step(NamedTuple):
@@ -124,9 +126,7 @@ class Compaction:
         self.ground, self.options, self.budget, self.meter = ground, options, budget, meter
         self.decision = decision
         self.pairing: Pairing = story.pairing
-        self.limit = min(options.to or budget.room, budget.room)
-        asked_for = options.force and not options.ahead
-        self.ease = self.limit if asked_for else min(at_ease(budget), self.limit)
+        self.limits = limits_of(ground, options, budget, meter, decision)
         self.rooms = self._rooms()
         self.size = self.rooms.size
         self.spans = Spans(ground, options, story, self.rooms)
@@ -138,9 +138,7 @@ class Compaction:
         return Rooms(
             self.ground,
             self.meter,
-            min(self.decision.target, self.limit),
-            self.limit,
-            self.ease,
+            self.limits,
             self.options.pins,
             by_model=bool(self.options.voices),
             clamp_user=clamp_user,
@@ -157,7 +155,7 @@ class Compaction:
         cut: int | None = None
         for step in _STEPS:
             cut = cut if step.same_cut else self._cut(step)
-            if cut is None or (step.is_last_resort and any(folded.rules for folded in fitting)):
+            if cut is None or (step.is_last_resort and not all(folded.lost for folded in fitting)):
                 continue
             if step.terse and not step.clamp_user and not fitting:  # by its ends, the message leaves room for more
                 continue
@@ -166,17 +164,17 @@ class Compaction:
             folded = yield from self._fold(cut, step, options)
             options = replace(options, cheap=None, fallback=None)  # a model is asked once
             found += [folded] if folded else []
-            if folded and folded.tokens <= self.limit and not self._too_heavy(folded.view):
+            if folded and self.limits.holds(self._size(folded.view)):
                 heavy = self._is_heavy(cut, folded)
                 eased = folded.tokens <= self.rooms.ease and not heavy
                 sees = cut < len(self.ground.messages)
-                if eased and sees and folded.rules:
+                if eased and sees and not folded.lost:
                     return folded
                 fitting.append(folded)
                 seeing += [folded] if sees and not heavy else []
-        ruled = [folded for folded in fitting if folded.rules] or fitting
-        if ruled:
-            return self._longest(ruled, [folded for folded in seeing if folded in ruled])
+        if fitting:
+            fewest = min(folded.lost for folded in fitting)
+            return self._longest(*([folded for folded in some if folded.lost == fewest] for some in (fitting, seeing)))
         self._must_fit(min(found, key=_tokens_of, default=None))
         return None
 
@@ -189,7 +187,7 @@ class Compaction:
 
     def _turns(self, folded: Folded) -> int:
         """How many turns as large as the last one there is room for behind a view."""
-        return (self.limit - folded.tokens) // max(sum(self.rooms.each[-LAST_STEP:]), 1)
+        return (self.limits.most - folded.tokens) // max(sum(self.rooms.each[-LAST_STEP:]), 1)
 
     def _is_heavy(self, cut: int, folded: Folded) -> bool:
         """A few large messages fill the view, and could be shortened or folded. Where what cannot be folded fills it,
@@ -203,18 +201,9 @@ class Compaction:
     def _must_fit(self, smallest: Folded | None) -> None:
         """Nothing could be folded: well if everything fits as it is."""
         view = smallest.view if smallest else self.ground.view
-        tokens = smallest.tokens if smallest else self._tokens(view)
-        if smallest is None and tokens <= self.budget.room and not self._too_heavy(view):
-            return
-        pivoted = self.options.pivot is not None
-        advice = "another pivot" if pivoted else "a larger window, a smaller system prompt or fewer tools"
-        raise CannotFit(
-            f"the smallest view {'with this pivot' if pivoted else 'there is'} has {tokens:,} tokens, "
-            f"and {self.limit:,} are allowed; {advice} would help",
-            smallest=self.ground.conversation.with_messages(view),
-            tokens=tokens,
-            allowed=self.limit,
-        )
+        size = self._size(view)
+        if smallest or not replace(self.limits, most=self.budget.room).holds(size):
+            raise refusal(self.limits, self.ground, self.options, view, size)
 
     def _cut(self, step: _Step) -> int | None:
         """Where to divide, or None when there is nothing to fold."""
@@ -247,15 +236,14 @@ class Compaction:
         ledger = self.spans.ledger(span)
         snapshot = self._snapshot(span, step)
         frame = self.spans.frame(cut, span, terse=step.terse)
-        fixed = self.size(snapshot) + self.size(frame.resume) + self.size(frame.plan) + CARRIED * frame.carried
         told = self.spans.told(cut, span, scarce=self.rooms.scarce or (step.terse and not step.clamp_user))
+        around = self.size(framed(frame)) + (self.size(snapshot) + SNAPSHOT_HEADING if snapshot else 0)
         if step.terse:
-            room, space = self.rooms.terse(self.size(framed(frame)), told), 0
+            room, space = self.rooms.terse(around, told), 0
         else:
-            kept = options.direction == "up-to"
             share = self._share(step)
-            left = self.rooms.left(share, cut, stay) if kept else 0
-            room, space = self.rooms.inside(share, fixed, told, ledger, left)
+            left, stay = self._left(share, cut, stay)
+            room, space = self.rooms.inside(share, around, told, ledger, left, stay)
         written = yield from self._written(cut, span, space, options)
         frame = replace(frame, author=written.author or frame.author)
         composed = compose(written.summary, told, ledger, snapshot, frame, room, self.size)
@@ -270,7 +258,8 @@ class Compaction:
             shown = self.views.shown(cut, checkpoint, settings, length)
         except BrokenPromise:
             return None
-        left_out = (*composed.left_out, ("summary", written.left_out)) if written.left_out else composed.left_out
+        short = (("summary", written.left_out), (IN_PART, composed.in_part))
+        left_out = (*composed.left_out, *((what, count) for what, count in short if count))
         return Folded(shown, checkpoint, tuple(message.identity for message in span.messages), written, left_out)
 
     def _clamped(self, cut: int, step: _Step) -> tuple[PruneSettings | None, int]:
@@ -291,6 +280,15 @@ class Compaction:
         pruned = stubbed(messages, settings or only(self.options.prune), self.ground.plan.stubs, pinned)
         return round(sum(map(self.meter.message, pruned.messages)) * self.meter.ratio)
 
+    def _left(self, share: float, cut: int, stay: int) -> tuple[int, int]:
+        """What the messages that stay leave for the checkpoint, and their tokens. The end of a conversation may be much
+        shorter than what there is room for: notes on it are shorter still."""
+        if self.options.direction == "up-to":
+            return self.rooms.left(share, cut, stay), stay
+        each = self.rooms.each
+        stay = max(sum(each[:cut]) - self.rooms.fixed, 0)
+        return min(self.rooms.left(share, len(each), stay), int(sum(each[cut:]) * FROM_SHARE)), stay
+
     def _snapshot(self, span: Span, step: _Step) -> str:
         """The latest folded messages; where there is no model, the work log ends with them."""
         if not self.options.voices:
@@ -309,12 +307,8 @@ class Compaction:
         short = shorten(written.summary, room, self.size)
         return replace(written, summary=short.summary, attempts=self.asked, left_out=short.left_out)
 
-    def _tokens(self, view: tuple[Message, ...]) -> int:
-        return self.meter.count(self.ground.conversation.with_messages(view)).tokens
-
-    def _too_heavy(self, view: tuple[Message, ...]) -> bool:
-        limit = self.budget.max_bytes
-        return limit is not None and self.meter.count(self.ground.conversation.with_messages(view)).bytes > limit
+    def _size(self, view: tuple[Message, ...]) -> Tally:
+        return self.meter.count(self.ground.conversation.with_messages(view))
 
 
 def _tokens_of(folded: Folded) -> int:

@@ -194,7 +194,7 @@ class _Turn:
 
     def _folded(self, ground: Ground, decision: Decision) -> Generator[Effect, Any, View]:
         """A fold, claimed only once it is durable. A view that is not smaller is not a fold."""
-        before = self.scale.count(self._shown(ground)).tokens
+        before = self.scale.count(self._shown(ground))
         options = yield from self._with_surroundings()
         options = replace(options, cheap=None, fallback=None) if decision.storm else options
         story = self.story.as_it_is()  # while a model writes, other turns go on
@@ -202,7 +202,7 @@ class _Turn:
         self.scale.count_anew()
         if folded is None:
             return (yield from self._resting(ground, decision))
-        if folded.tokens >= before and before <= self.budget.room:
+        if folded.tokens >= before.tokens and before.tokens <= self.budget.room and not self._too_heavy(before):
             self._note("no-progress", "the checkpoint would not be smaller than what it replaces")
             return (yield from self._resting(ground, decision))
         storm = (Notice("storm", decision.reason),) if decision.storm else ()

@@ -16,10 +16,12 @@ from itertools import pairwise
 from foldline.core.facts import Facts
 from foldline.core.ledger import Ledger
 from foldline.core.pieces import RANKS, ROOT, Piece, files, states
-from foldline.core.said import LONG_MESSAGE, said
+from foldline.core.said import LEFT_OUT, LONG_MESSAGE, said
 
 TOGETHER = 30
 """Pieces have a thirtieth fewer tokens together than each by itself."""
+LITTLE = 20
+"""Part of the room that may stay free while something is left out."""
 SNAPSHOT_LENGTH = 400
 """Characters of each message that the snapshot shows."""
 NEEDED = 5
@@ -39,11 +41,13 @@ TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """The sections as text, and how many pieces of each found no room."""
+    """The sections as text, how many pieces of each found no room, and how many of the user's messages are shown in
+    part."""
 
     text: str
     tokens: int
     left_out: tuple[tuple[str, int], ...] = ()
+    in_part: int = 0
 
 
 def notes(facts: Facts, ledger: Ledger, room: int, size: Callable[[str], int], told: str = "", whole: int = 0) -> Notes:
@@ -71,15 +75,28 @@ def _ranked(pieces: Iterable[Piece]) -> list[Piece]:
 
 
 def _within(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> tuple[Notes, Sequence[Piece]]:
-    """The pieces that fit, as text, the last ones shorter or left out if need be."""
-    kept: Sequence[Piece] = _choose(pieces, room + room // TOGETHER, size)
+    """The pieces that fit, as text, the last ones shorter or left out if need be; twice where many short ones left room
+    that each by itself did not find."""
+    aim = room + room // TOGETHER
+    noted, kept = _fitted(pieces, _choose(pieces, aim, size), room, size)
+    spare = room - noted.tokens
+    if not noted.left_out or spare <= room // LITTLE:
+        return noted, kept
+    again = _fitted(pieces, _choose(pieces, aim + spare, size), room, size)
+    return max((noted, kept), again, key=lambda found: found[0].tokens)
+
+
+def _fitted(
+    pieces: Sequence[Piece], kept: Sequence[Piece], room: int, size: Callable[[str], int]
+) -> tuple[Notes, Sequence[Piece]]:
     while True:
         said = _standing(kept)
         left = _counted([piece for piece in pieces if not piece.is_told(said)], kept)
         text = "\n\n".join(_sections(kept, left))
         tokens = size(text)
         if tokens <= room:
-            return Notes(text, tokens, tuple(left.items())), kept
+            in_part = sum(piece.section == "said" and piece.text.endswith(LEFT_OUT) for piece in kept)
+            return Notes(text, tokens, tuple(left.items()), in_part), kept
         if not kept:
             return Notes("", 0, tuple(left.items())), kept
         kept = _fewer(kept, tokens - room, size)

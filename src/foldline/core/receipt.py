@@ -11,6 +11,10 @@ from foldline.core.policy import Action
 from foldline.model import EMPTY, Notice
 
 
+IN_PART = "messages in part"
+"""Not a section: messages of the user's that are shown without some of their characters."""
+
+
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """One try at a summary: who was asked, and what came of it."""
@@ -63,6 +67,10 @@ class Receipt:
         lines += [f"asked    {attempt.who}: {attempt.outcome}" for attempt in self.attempts]
         lines += [f"finding  {item.fault} in {item.section}: {item.text.strip()[:80]}" for item in self.findings]
         lines += [f"mended   {kind}: {count}" for kind, count in self.repairs.items()]
-        lines += [f"no room  {count} lines of {section}" for section, count in self.left_out]
+        lines += [_missing(section, count) for section, count in self.left_out]
         lines += [f"notice   {notice}" for notice in self.notices]
         return "\n".join(lines)
+
+
+def _missing(section: str, count: int) -> str:
+    return f"in part  {count} of the user's messages" if section == IN_PART else f"no room  {count} lines of {section}"

@@ -19,6 +19,7 @@ from foldline.core.facts import Facts
 from foldline.core.fold import newest_user, standing
 from foldline.core.ground import Ground
 from foldline.core.ledger import Ledger
+from foldline.core.limits import Limits
 from foldline.core.meter import Meter
 from foldline.core.notes import needed, notes
 from foldline.core.usertext import own_words
@@ -56,6 +57,10 @@ SAID_TWICE = 1.5
 """The user's words are shown in order, and the rules among them once more by themselves."""
 FRAME = 120
 """Tokens of a checkpoint's opening and headings."""
+RULES_MORE = 5
+"""Rules have up to a fifth fewer tokens together than each by itself, by which they are chosen."""
+JOINTS = 24
+"""Tokens that say what was left out, and stand between the parts."""
 NOTES_SHARE = 0.65
 """Share of a checkpoint that the program's own notes may claim before the summary gets its room …"""
 SUMMARY_LEAST = 4
@@ -76,9 +81,7 @@ class Rooms:
         self,
         ground: Ground,
         meter: Meter,
-        target: int,
-        limit: int,
-        ease: int,
+        limits: Limits,
         pins: Iterable[int] = (),
         *,
         by_model: bool = True,
@@ -86,8 +89,9 @@ class Rooms:
     ) -> None:
         self.ground, self.meter, self.by_model = ground, meter, by_model
         self.clamp_user = clamp_user
+        limit, ease = limits.most, limits.ease
         self.limit, self.pins = limit, frozenset(pins)
-        self.carried = self._carried(target)
+        self.carried = self._carried(limits.target)
         """Tokens of the newest user message, where it is too large for the tail and stands by itself."""
         self.open = max(limit - self.fixed - self.carried, 0)
         """Tokens that are left for what a fold can choose, and for the next turns."""
@@ -97,7 +101,7 @@ class Rooms:
         """That is less than a fold should leave."""
         self.scarce = (self.tight or self.carried > 0) and not clamp_user
         """There is no room to say twice what stands in the view as a whole."""
-        self.target = self._target(target)
+        self.target = self._target(limits.target)
         """Tokens of everything but that message."""
 
     def _carried(self, target: int) -> int:
@@ -213,32 +217,37 @@ class Rooms:
             stay += self.each[self.newest]
         return max(int((self.target - self.fixed) * share) - stay, 0)
 
-    def inside(self, share: float, fixed: int, facts: Facts, ledger: Ledger, left: int = 0) -> tuple[int, int]:
-        """Tokens for the checkpoint, and in it for the summary: what the frame, the snapshot and the program's own
-        notes leave, the user's words first of all. `left` is what the tail leaves."""
+    def inside(
+        self, share: float, frame: int, facts: Facts, ledger: Ledger, left: int = 0, stay: int = 0
+    ) -> tuple[int, int]:
+        """Tokens for the checkpoint, and in it for the summary: what the frame, with the snapshot, and the program's
+        own notes leave, the user's words first of all. `left` is what the messages that stay, of so many tokens, leave
+        of the target; the rules may take what they leave of the view."""
         words = needed(facts, ledger, self.size, self.checkpoint(share) if self.by_model else left)
-        rules = fixed + FRAME + self._rules(facts)
+        rules = frame + self._rules(facts)
+        ruled = max(self._least(rules + CHECKPOINT_EVER * self.by_model), min(rules, self.beside - stay))
         if not self.by_model:
-            room = max(min(left, LOG_MOST + words), self._least(rules))
-            log = max(room - fixed - FRAME - words, int(room * LOG_LEAST))
+            room = max(min(left, LOG_MOST + words), ruled)
+            log = max(room - frame - words - JOINTS, int(room * LOG_LEAST))
             return room, min(log, max(room - rules, 0))  # rules outrank the log
-        room = max(self.checkpoint(share, words), self._least(rules + CHECKPOINT_EVER))
+        room = max(self.checkpoint(share, words), ruled)
         room = max(room, min(room + left, CHECKPOINT_MOST))
         noted = max(words, notes(facts, ledger, int(room * NOTES_SHARE), self.size).tokens)
         least = min(self._base(share) // SUMMARY_LEAST, max(room - rules, CHECKPOINT_EVER))
-        return room, max(room - fixed - FRAME - noted, least)
+        return room, max(room - frame - noted - JOINTS, least)
 
     def terse(self, frame: int, facts: Facts) -> int:
         """Tokens of a checkpoint with hardly more than what must not be lost, if need be all there are: of a clamped
         message the ends will do."""
-        carried = 2 * CLAMP_MARK if self.clamp_user else self.carried
+        carried = min(2 * CLAMP_MARK, self.carried) if self.clamp_user else self.carried
         most = int(self.limit * MARGIN) - self.fixed - carried
         must = notes(Facts(facts.of("rule", "open", "approval")), Ledger(), max(most, 0), self.size).tokens
-        return max(min(frame + must + CHECKPOINT_EVER, most), 0)
+        return max(min(frame + must + must // RULES_MORE + CHECKPOINT_EVER, most), 0)
 
     def _rules(self, facts: Facts) -> int:
-        """Tokens of the rules that stand nowhere else."""
-        return notes(Facts(facts.of("rule")), Ledger(), CHECKPOINT_LEAST, self.size).tokens
+        """Tokens that the rules need which stand nowhere else."""
+        tokens = notes(Facts(facts.of("rule")), Ledger(), max(self.beside, CHECKPOINT_LEAST), self.size).tokens
+        return tokens + tokens // RULES_MORE
 
     def user(self, checkpoint: str) -> int:
         """Characters of the newest user message, larger than its room, that there is room for beside a checkpoint."""

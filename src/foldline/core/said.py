@@ -29,6 +29,8 @@ SHORT_MESSAGE = 500
 """Characters of a user message up to which a rule or a decision in it is shown with the whole of it."""
 LONGEST_WORDS = 6_000
 """Characters of the user's own words in one message that are shown: ten times what people type, a tenth of a dump."""
+LEFT_OUT = " left out here)"
+"""How a message ends that is shown in part."""
 MOST_AGAIN = 3
 """Rules and decisions of one long message that are shown by themselves as well: who says more of them tells a plan."""
 
@@ -83,7 +85,8 @@ def _messages(
         if section:
             about = next((_asked(found) for found in telling[fact.at] if found.about), "")
             shorter = "\n".join(f"- {_quoted(found)}{_asked(found)}" for found in telling[fact.at])
-            yield Piece(section, f"- {_quoted(fact)}{about}", RANKS[section], fact.at, fact.at, (shorter,))
+            longer = f"- {_quoted(fact)}{about}"
+            yield Piece(section, shorter, RANKS[section], fact.at, fact.at, (), longer if longer != shorter else "")
         elif fact.about or not _is_quoted(fact.text, told):
             pressing = PRESSING if fact.at in ruling or fact is messages[0] else 0
             media = f" {_media(fact.about)}" if fact.about else ""
@@ -131,7 +134,7 @@ def _forms(text: str) -> list[str]:
     beginning = head(words, SHORT_MESSAGE)
     if len(beginning) < len(words) and len(words) > 2 * SHORT_MESSAGE:
         kept = beginning.rsplit(None, 1)[0]
-        return [words, f"{kept} …\n({len(text) - len(kept):,} more characters left out here)"]
+        return [words, f"{kept} …\n({len(text) - len(kept):,} more characters{LEFT_OUT}"]
     return [words]
 
 
@@ -192,4 +195,4 @@ def shown_words(text: str) -> str:
     first = head(words, LONGEST_WORDS)
     missing = [f"{len(words) - len(first):,} more characters"] if len(first) < len(words) else []
     missing += [f"pasted text of {pasted:,} characters"] if pasted else []
-    return f"{first}\n({' and '.join(missing)} left out here)".lstrip() if missing else first
+    return f"{first}\n({' and '.join(missing)}{LEFT_OUT}".lstrip() if missing else first

@@ -7,6 +7,8 @@ Where to cut is decided in compaction.py; how the view looks then, in views.py.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from foldline.core.checkpoint import Checkpoint, Frame, Recipe
 from foldline.core.deeds import Deed
 from foldline.core.errors_seen import succeeded
@@ -18,6 +20,7 @@ from foldline.core.resume import resume, tersely
 from foldline.core.rooms import Rooms
 from foldline.core.story import Story
 from foldline.core.summarise import Span, Written
+from foldline.model import Message, Origin
 
 
 class Spans:
@@ -30,18 +33,26 @@ class Spans:
     def span(self, cut: int) -> Span:
         ground = self.ground
         start, stop = self._ends(cut)
-        past = None if self.options.direction == "from" else ground.past
-        first = start if past is None else past.stop
         messages = ground.messages[start:stop]
+        itself = self._itself(messages)
+        past = ground.past if itself or self.options.direction != "from" else None
+        first = start if past is None else past.stop
         pairing = within(ground, self.story.pairing, start, stop)
         done = self.story.deeds(start, stop)
         facts = facts_of(messages, done, first=first, start=start)
-        facts = past.facts.cured(succeeded(done)).then(facts) if past else facts
+        facts = past.facts.cured(succeeded(done)).then(facts.without(itself)) if past else facts
         later = self.story.deeds(stop, len(ground.messages))
         facts = facts.cured(succeeded(later)).then(self._now(later, stop, first + len(messages)))
         voices = self.story.voices(start, stop) if self.options.voices else None
         tokens = tuple(self.each[start:stop]) if self.options.voices else ()
         return Span(messages, pairing, first, facts, done, past, voices, tokens, start)
+
+    def _itself(self, messages: Sequence[Message]) -> frozenset[str]:
+        """The checkpoint so far, if it is among the messages: what it was made from is better known than its text."""
+        text = self.ground.past.text if self.ground.past else ""
+        return frozenset(
+            message.identity for message in messages if message.origin is Origin.SUMMARY and message.text == text
+        )
 
     def _ends(self, cut: int) -> tuple[int, int]:
         """The first message that is folded, and the one after the last."""

@@ -1,0 +1,72 @@
+"""What a view may have: tokens at the most, tokens to aim at, tokens that leave room for the next turns, and bytes.
+
+    ground, options, budget, decision ── limits_of ──> Limits
+
+Where a request may have only so many bytes, text may take only that part of the room. Pictures are few tokens and many
+bytes: a view that is too heavy by them is not taken. How the room is shared out is decided in rooms.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from foldline.core.budget import Budget
+from foldline.core.ground import Ground
+from foldline.core.meter import Meter, Tally
+from foldline.core.options import Options
+from foldline.core.policy import Decision, at_ease
+from foldline.errors import CannotFit
+from foldline.model import Media, Message
+
+MARGIN = 0.97
+"""Share of the bytes that is aimed at: a summary may have more of them for its tokens than the messages had."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of one fold, in the provider's tokens and in bytes."""
+
+    most: int
+    target: int
+    ease: int
+    bytes: int | None = None
+
+    def holds(self, size: Tally) -> bool:
+        return size.tokens <= self.most and (self.bytes is None or size.bytes <= self.bytes)
+
+
+def limits_of(ground: Ground, options: Options, budget: Budget, meter: Meter, decision: Decision) -> Limits:
+    share = 1.0 if budget.max_bytes is None else _text_share(ground, budget, budget.max_bytes, meter)
+    most = min(options.to or budget.room, int(budget.room * share))
+    asked_for = options.force and not options.ahead
+    ease = most if asked_for else min(int(at_ease(budget) * share), most)
+    return Limits(most, min(int(decision.target * share), most), ease, budget.max_bytes)
+
+
+def _text_share(ground: Ground, budget: Budget, most: int, meter: Meter) -> float:
+    """The part of the room that text may take."""
+    plain = tuple(message for message in ground.messages if not _shows(message))
+    size = meter.count(ground.conversation.with_messages(plain))
+    return min(most * MARGIN * size.tokens / max(size.bytes, 1) / budget.room, 1.0)
+
+
+def _shows(message: Message) -> bool:
+    """It has pictures or files."""
+    parts = (*message.parts, *(part for result in message.results for part in result.content))
+    return any(isinstance(part, Media) for part in parts)
+
+
+def refusal(limits: Limits, ground: Ground, options: Options, view: tuple[Message, ...], size: Tally) -> CannotFit:
+    """Why nothing fits, and what would help."""
+    heavy = limits.bytes is not None and size.bytes > limits.bytes
+    which = "with this pivot" if options.pivot is not None else "there is"
+    found = f"{size.bytes:,} bytes, and {limits.bytes:,}" if heavy else f"{size.tokens:,} tokens, and {limits.most:,}"
+    pins = " fewer pins," if options.pins or ground.plan.pins else ""
+    larger = "a larger max_bytes" if heavy else "a larger window"
+    other = "another pivot" if options.pivot is not None else f"{larger},{pins} a smaller system prompt or fewer tools"
+    return CannotFit(
+        f"the smallest view {which} has {found} are allowed; {other} would help",
+        smallest=ground.conversation.with_messages(view),
+        tokens=size.tokens,
+        allowed=limits.most,
+    )
