@@ -224,7 +224,7 @@ class Rooms:
         own notes leave, the user's words first of all. `left` is what the messages that stay, of so many tokens, leave
         of the target; the rules may take what they leave of the view."""
         words = needed(facts, ledger, self.size, self.checkpoint(share) if self.by_model else left)
-        rules = frame + self._rules(facts)
+        rules = frame + JOINTS + self._rules(facts)
         ruled = max(self._least(rules + CHECKPOINT_EVER * self.by_model), min(rules, self.beside - stay))
         if not self.by_model:
             room = max(min(left, LOG_MOST + words), ruled)
