@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foldline.core.echoes import ORDERS, REPAIRS, Heard, Passages, is_owned, orders, repeats, stems
+from foldline.core.echoes import Heard, Passages, is_owned, orders, repeats
+from foldline.core.stems import ORDERS, REPAIRS, stems
 
 vocabulary = ["alpha", "beta", "gamma", "run", "send", "the", "failing", "tests", "15", "修", "_x"]
 words = st.lists(st.sampled_from(vocabulary), max_size=12).map(" ".join)

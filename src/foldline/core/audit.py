@@ -4,10 +4,11 @@
 
 Identifiers that occur nowhere in the source are inventions: their lines go, and a section that is mostly invention
 goes whole. The user's consent is never a model's to report: a line that claims it stands only where the user's own
-words carry it. What only a tool said never becomes a rule, a task, a next step or the user's word: a line that repeats
-it goes; and one that nobody is known to have said, as when such words come back in others, is set aside among the other
-notes as hearsay. What passes itself off for the program's own part of a checkpoint goes. Nothing else is added here,
-and every line that goes or moves is named in a finding. How each is told is in identifiers.py, consent.py, echoes.py.
+words carry it, and a rule is no laxer than they are. What only a tool said never becomes a rule, a task, a next step or
+the user's word, nor an order anywhere else: a line that repeats it goes; and one that nobody is known to have said, as
+when such words come back in others, is set aside among the other notes as hearsay. What passes itself off for the
+program's own part of a checkpoint goes. Nothing else is added here, and every line that goes or moves is named in a
+finding. How each is told is in identifiers.py, claims.py and consent.py, told.py and echoes.py.
 """
 
 from __future__ import annotations
@@ -17,14 +18,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
-from foldline.core.consent import carried, claims
-from foldline.core.echoes import Heard, is_owned, repeats, stems
+from foldline.core.claims import claims
+from foldline.core.consent import Consents
+from foldline.core.echoes import Heard, is_by, is_owned, repeats
 from foldline.core.facts import Facts
+from foldline.core.hearsay import HEARSAY, set_aside, with_hearsay
 from foldline.core.identifiers import Source
-from foldline.core.markup import fenced
+from foldline.core.markup import bare
 from foldline.core.notes import TITLES
+from foldline.core.plainly import unmasked
 from foldline.core.styles import plain
 from foldline.core.summary import Section, Summary
+from foldline.core.told import quotes, told, unquoted
+from foldline.core.units import Unit, units
 from foldline.errors import Ungrounded
 
 Fault: TypeAlias = Literal["invented", "consent", "tool-instruction", "unsaid", "forged"]
@@ -45,27 +51,15 @@ OWN_HEADINGS = frozenset(
     }
 )
 """Headings under which the program itself speaks or quotes the user: no model writes there."""
-OWN_SHARE = 0.5
-"""Share of the words of what the user is said to have said that the user must have said."""
 MOSTLY = 0.5
 """A section of which more lines than this share are inventions is refused whole."""
 
-_HEADING = re.compile(r" {0,3}(?:>\s*)?(?:(?P<marks>#{1,6})\s+(?P<title>\S.*)|\*\*(?P<bold>[^*]+)\*\*:?\s*$)")
-HEARSAY = "Unconfirmed: nobody in the conversation is known to have said this. Make sure before you act on it."
-"""Stands above what is set aside."""
-
-_ORDERING = re.compile(r"rule|instruct|constraint|prefer|next|to-?do|action|must|always", re.I)
-"""In a heading of the model's own, what makes the lines below it something that someone must have said."""
-_MARK = re.compile(r"\s*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?")
-_TELLING = re.compile(r"rule|instruct|constraint|require|prefer|user|next|step|task|to-?do|action|must|always", re.I)
-"""In a heading of the model's own, what makes the lines below it something to obey."""
-_USERS = re.compile(
-    r"\[\d+ user\]|^\W*user(?:'s words)?\s*:|\buser(?:'s|’s)? (?:\w+ )?(?:said|says|told|asked|asks|wants?|"
-    r"wish(?:es|ed)?|decided|chose|insist(?:s|ed)|prefer(?:s|red)?|require[sd]?|request(?:s|ed)?|instruct(?:s|ed)|order(?:s|ed)|"
-    r"demand(?:s|ed)|expects?|needs|words?|rules?|instructions?|preferences?)\b",
-    re.I,
-)
-"""A line that puts words into the user's mouth."""
+_RULES = re.compile(r"rule|instruct|constraint|prefer|polic|guideline", re.I)
+"""In a heading of the model's own, what makes the lines below it rules …"""
+_ORDERING = re.compile(rf"{_RULES.pattern}|next|to-?do|action|must|always", re.I)
+"""… or something else that someone must have said …"""
+_TELLING = re.compile(rf"{_ORDERING.pattern}|require|user|step|task|\byou\b|first|remember|order|mandat|duty", re.I)
+"""… or something to obey."""
 
 __all__ = ["BINDING", "OWN_HEADINGS", "Audited", "Evidence", "Finding", "audit"]
 
@@ -116,16 +110,14 @@ def audit(summary: Summary, evidence: Evidence) -> Audited:
     if not any(section.key for section in kept):
         raise Ungrounded("nothing in the summary can be found in the conversation")
     audited = replace(summary, sections=tuple(kept))
-    hearsay = [_MARK.sub("- ", finding.text, count=1) for finding in findings if finding.action == "set aside"]
-    if hearsay:
-        audited = audited.with_section("", "\n".join(filter(None, (audited.get(""), HEARSAY, *hearsay))))
-    return Audited(audited, tuple(findings))
+    hearsay = [finding.text for finding in findings if finding.action == "set aside"]
+    return Audited(with_hearsay(audited, hearsay), tuple(findings))
 
 
 def _checked(section: Section, judge: _Judge) -> tuple[str, list[Finding]]:
     """What is left of a section, and a finding for every line that is not."""
     lines = section.text.split("\n")
-    wrong = dict(_with_what_hangs_on(lines, list(_faults(lines, section.key, judge))))
+    wrong = dict(_with_what_hangs_on(lines, _faults(lines, section.key, judge)))
     if _mostly_invented(lines, wrong):
         gone = {number: wrong.get(number, "invented") for number, line in enumerate(lines) if line.strip()}
         return "", [Finding(fault, section.key, lines[at], "section refused") for at, fault in gone.items()]
@@ -133,54 +125,86 @@ def _checked(section: Section, judge: _Judge) -> tuple[str, list[Finding]]:
     return text, [Finding(fault, section.key, lines[at], _ACTIONS.get(fault, GONE)) for at, fault in wrong.items()]
 
 
-def _faults(lines: Sequence[str], key: str, judge: _Judge) -> Iterator[Fault | None]:
-    """What is wrong with each line. A heading of the model's own can make what stands below it binding, or forged."""
-    usual = binding = key in BINDING or not key
-    ordering = key in BINDING
-    forged = False
-    for line, code in zip(lines, fenced(lines), strict=True):
-        heading = None if code else _HEADING.match(line)
-        if heading:
-            title = heading["title"] or heading["bold"]
-            forged = plain(title) in OWN_HEADINGS
-            binding = usual or _opens_section(heading["marks"]) or _TELLING.search(title) is not None
-            ordering = key in BINDING or _ORDERING.search(title) is not None
-        yield (
-            "forged" if forged else judge.fault(line, binding) or (ordering and not code and judge.unsaid(line)) or None
+def _faults(lines: Sequence[str], key: str, judge: _Judge) -> list[Fault | None]:
+    """What is wrong with each line. What continues another line shares its faults."""
+    found: list[Fault | None] = [None] * len(lines)
+    place, before = _Place.of(key), ""
+    for unit in units(lines):
+        place = place.under(unit)
+        fault = judge.fault(unit, place, before)
+        for number in range(unit.start, unit.stop):
+            found[number] = "forged" if place.forged else judge.invented(lines[number]) or fault
+        before = unit.text
+    return found
+
+
+class _Place(NamedTuple):
+    """Where a line stands. A heading of the model's own can make what stands below it binding, or forged."""
+
+    key: str
+    binding: bool
+    ordering: bool
+    rules: bool
+    forged: bool = False
+    aside: bool = False
+
+    @classmethod
+    def of(cls, key: str) -> _Place:
+        return cls(key, key in BINDING or not key, key in BINDING, key == "constraints")
+
+    def under(self, unit: Unit) -> _Place:
+        """The place of what comes with this unit."""
+        if unit.text == HEARSAY:
+            return self._replace(aside=True)
+        if not unit.title:
+            return self
+        above = self if unit.label else _Place.of(self.key)
+        return above._replace(
+            binding=above.binding or unit.opens or _TELLING.search(unit.title) is not None,
+            ordering=above.ordering or _ORDERING.search(unit.title) is not None,
+            rules=above.rules or _RULES.search(unit.title) is not None,
+            forged=above.forged or plain(unit.title) in OWN_HEADINGS,
         )
-
-
-def _opens_section(marks: str | None) -> bool:
-    """A heading as high as those of the sections: it stands beside them, whatever it is about."""
-    return marks in ("#", "##")
 
 
 class _Judge:
     """The evidence, as the lines of a summary are held against it."""
 
     def __init__(self, evidence: Evidence) -> None:
-        self._facts = evidence.facts
-        self._users = frozenset(stems("\n".join(fact.text for fact in evidence.facts.of("user"))))
+        self._consents = Consents(evidence.facts)
+        self._users = Heard.in_text(*(fact.text for fact in evidence.facts.of("user")))
         self._source = Source(evidence.everything)
         self._shown, self._said = evidence.from_tools, evidence.spoken
+        self._aside = frozenset(set_aside(evidence.everything))
 
-    def fault(self, line: str, binding: bool) -> Fault | None:
-        if self._source.lacks(line):
-            return "invented"
-        if claims(line) and not carried(line, self._facts):
+    def invented(self, line: str) -> Fault | None:
+        return "invented" if self._source.lacks(unmasked(line)) else None
+
+    def fault(self, unit: Unit, place: _Place, before: str) -> Fault | None:
+        if place.aside and (unit.text == HEARSAY or bare(unit.text) in self._aside):
+            return None
+        text = unit.headed or unit.text
+        if claims(text) and not self._consents.carry(text, before):
             return "consent"
-        quotes = _USERS.search(line) is not None
-        if (binding or quotes) and repeats(line, self._shown, self._said):
-            return "tool-instruction"
-        return "invented" if quotes and not self._users_own(line) else None
+        quoted = quotes(text)
+        if any(repeats(order, self._shown, self._said) for order in _orders(unit, place, quoted)):
+            return "unsaid" if bare(unit.text) in self._aside else "tool-instruction"
+        if quoted and not is_by(unquoted(text), self._users):
+            return "invented"
+        return None if unit.code else self._unsaid(unit.text, place)
 
-    def unsaid(self, line: str) -> Fault | None:
-        return None if is_owned(line, self._shown, self._said) else "unsaid"
+    def _unsaid(self, text: str, place: _Place) -> Fault | None:
+        if place.rules and self._consents.loosens(text):
+            return "unsaid"
+        return "unsaid" if place.ordering and not is_owned(text, self._shown, self._said) else None
 
-    def _users_own(self, line: str) -> bool:
-        """What a line has the user say is, by half its words at least, in what the user said."""
-        words = set(stems(_USERS.sub(" ", line)))
-        return len(words & self._users) >= OWN_SHARE * len(words)
+
+def _orders(unit: Unit, place: _Place, quoted: bool) -> Iterator[str]:
+    """What a unit tells to do: all of it where that is binding, else what is put as an order."""
+    if place.binding or quoted:
+        yield unit.text
+    if not (place.ordering or quoted or unit.code):
+        yield from told(unit.text)
 
 
 def _with_what_hangs_on(lines: Sequence[str], faults: Sequence[Fault | None]) -> Iterator[tuple[int, Fault]]:

@@ -15,7 +15,8 @@ import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+
+from foldline.core.stems import EMPTY, EVERYDAY, ORDERS, REPAIRS, WORD, stem, stems
 
 LIKE = 2 / 3
 """Share of a line's words that one passage must have for the line to come from there."""
@@ -42,9 +43,12 @@ PASSAGE, STEP = 24, 12
 LOOK = 500_000
 """Characters at either end of a text that are taken in: a record shows less of what a tool printed, and nobody says
 so much by himself."""
+LONG_NUMBER = 4
+"""Digits of a number that says more than how many."""
 ROUNDING = 1e-9
+_PASS = stem("pass")
+"""Beside a test no order to pass something on."""
 
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _NAME = re.compile(r"[\w)][./_:\\-]+\w|/")
 """What makes a word without blanks a name: a path, a symbol, a flag with a value."""
 _SENTENCE = re.compile(r"\n+|(?<=[.!?;])\s+|(?<=[。！？；])")
@@ -52,54 +56,13 @@ _END = re.compile(r"\n+|[.!?;]\s+|[。！？；]")
 """The same, and the sign that ends it, where only words are sought: that is found four times as fast."""
 _LEAD = re.compile(r"\s*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?(?:\[[ xX]?\]\s*)?(?:\**continue\**\s*:)?[\s*_]*", re.I)
 _JOINT = re.compile(r"(?:,\s*(?:and\s+)?(?:then\s+)?|\s+and\s+(?:then\s+)?|\s+then\s+)(?=(?P<verb>\w+))", re.I)
+_DUTY = re.compile(r"\b(?:has|have|is|are|needs?|ought) to be\b", re.I)
+"""In a sentence of duties the verb of each stands at its end."""
 _BLANKS = re.compile(r"[^\S\n]{2,}")
 _BREAK = re.compile(
     r"[,;:]\s+|\s+(?:and|then|while|plus|but|so that|after|before|und|et|y)\s+|\s+[-–—]+\s+|[()，、：]", re.I
 )
 """Where another clause may begin."""
-_BINDING_WORDS = """
-a an the to of and in is for on with it its be as at by that this then from into or are was were not you your we our
-i me my they them their he she his her will would shall can may must should need have has had do does did done so if
-when while all any each every also just please always never user users want ask request remember instruct require
-tell told say said note important continue before after
-"""
-_EMPTY = frozenset(_BINDING_WORDS.split())
-"""Words that bind or frame others and say nothing of where a line comes from."""
-
-
-def stems(text: str) -> list[str]:
-    """The words of a text that say something, each as its stem and once, in their order."""
-    words = (word for word in _WORD.findall(text.casefold()) if word not in _EMPTY)
-    return list(dict.fromkeys(stem for stem in map(_stem, words) if stem not in _EMPTY))
-
-
-@lru_cache(maxsize=65_536)  # a conversation says the same words again and again
-def _stem(word: str) -> str:
-    if not word.isascii():
-        return word
-    for ending in ("ing", "ed", "es", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            word = word[: -len(ending)]
-            break
-    if len(word) > 3 and word[-1] == word[-2]:
-        return word[:-1]
-    return word[:-1] if len(word) > 3 and word.endswith("e") else word
-
-
-_ACTING = """
-run execute send post upload delete remove install curl wget push publish email forward copy move write add set disable
-enable export open visit fetch download call grant share print include commit merge deploy create append replace
-overwrite rotate revoke pass paste put store save log leak expose embed insert drop reset rm bash sh npx eval invoke
-give turn switch dump take hide skip bypass transfer
-"""
-ORDERS = frozenset(map(_stem, _ACTING.split()))
-"""Verbs that tell someone to act on the world."""
-_MENDING = """
-fix resolve investigate debug address diagnose understand reproduce find look check verify review determine analyse
-analyze trace handle ask decide confirm
-"""
-REPAIRS = frozenset(map(_stem, _MENDING.split()))
-"""Verbs a summary uses for what a tool reported: the report is the tool's, the order is not. They do no harm."""
 
 
 class Passages:
@@ -116,14 +79,14 @@ class Passages:
         if len(text) > 2 * LOOK:
             text = f"{text[:LOOK]}\n{text[-LOOK:]}"
         for sentence in _END.split(text.replace("\\n", "\n").casefold()):  # line feeds inside JSON end lines too
-            words = [_stem(word) for word in _WORD.findall(sentence) if word not in _EMPTY]
+            words = [stem(word) for word in WORD.findall(sentence) if word not in EMPTY]
             if not words:
                 continue
             for start in range(0, max(len(words) - STEP, 1), STEP):
-                for stem in set(words[start : start + PASSAGE]):
-                    places = self._places.get(stem)
+                for word in set(words[start : start + PASSAGE]):
+                    places = self._places.get(word)
                     if places is None:
-                        places = self._places[stem] = array("I")
+                        places = self._places[word] = array("I")
                     places.append(self.count)
                 self.count += 1
 
@@ -166,8 +129,9 @@ def _best(stretch: tuple[Passages, int, int], weights: Mapping[str, float], besi
     for word, weight in weights.items():
         for place in passages.places(word, start, stop):
             found[place] = found.get(place, 0.0) + weight
-    having = passages.places(beside, start, stop) if beside else found
-    return max((found[place] for place in having if place in found), default=0.0)
+    if not beside:
+        return max(found.values(), default=0.0)
+    return max((found[place] for place in passages.places(beside, start, stop) if place in found), default=0.0)
 
 
 def repeats(line: str, shown: Heard, said: Heard) -> bool:
@@ -183,9 +147,16 @@ def is_owned(line: str, shown: Heard, said: Heard) -> bool:
     return all(_is_ours(sentence, shown, said) for sentence in _sentences(line))
 
 
+def is_by(text: str, said: Heard) -> bool:
+    """Whoever said that may have said the text: as much of it as of something to do is heard together."""
+    clauses = _clauses(text)
+    share = _share(clauses, said) if clauses else 1.0
+    return share > (OWNED + ROUNDING if sum(map(len, clauses)) >= ALL_BELOW else REPORTED - ROUNDING)
+
+
 def _is_ours(sentence: str, shown: Heard, said: Heard) -> bool:
     words = _telling(sentence)
-    if len(words) < 2:
+    if len(words) < 2 or _is_everyday(sentence, words, said):
         return True
     clauses = _clauses(sentence) or [words]  # it may be made of joints alone
     ours, theirs = _share(clauses, said), _share(clauses, shown)
@@ -193,6 +164,21 @@ def _is_ours(sentence: str, shown: Heard, said: Heard) -> bool:
         return max(ours, theirs) > REPORTED - ROUNDING
     each = all(_share([clause], said) > PART_OWNED for clause in clauses if len(clause) >= CLAUSE)
     return each and ours > OWNED + ROUNDING and ours > min(theirs, SURELY_OWNED) - ROUNDING
+
+
+def _is_everyday(sentence: str, words: list[str], said: Heard) -> bool:
+    """Work as it is done everywhere, on nothing but what people or the assistant named."""
+    special = _special(words)
+    if not special:
+        return True
+    names = set(stems(" ".join(word for word in sentence.split() if _NAME.search(word))))
+    mends = (words[0] in REPAIRS or _PASS in words) and not ORDERS.intersection(words) - {_PASS}
+    return mends and len(special - names) <= 1 and all(map(said.count, special))
+
+
+def _special(words: list[str]) -> set[str]:
+    """The words that say what is to be done; small numbers only count."""
+    return {word for word in words if word not in EVERYDAY and not (word.isdecimal() and len(word) < LONG_NUMBER)}
 
 
 def _clauses(sentence: str) -> list[list[str]]:
@@ -230,10 +216,12 @@ def orders(line: str) -> Iterator[list[str]]:
     for sentence in _sentences(line):
         at = 0
         for joint in _JOINT.finditer(sentence):
-            if _stem(joint["verb"].casefold()) in ORDERS:
+            if stem(joint["verb"].casefold()) in ORDERS:
                 yield _telling(sentence[at : joint.start()])
                 at = joint.end()
         yield _telling(sentence[at:])
+        if _DUTY.search(sentence):
+            yield from map(_telling, _BREAK.split(sentence))
 
 
 def _telling(clause: str) -> list[str]:
@@ -248,6 +236,8 @@ def _is_theirs(words: list[str], shown: Heard, said: Heard) -> bool:
 
     A word that everybody uses all the time weighs little: it does not tell where a line is from.
     """
+    if not _special(words):
+        return False
     weights = {word: 1 / math.sqrt(1 + said.count(word)) for word in words}
     share = 1 if len(words) < ALL_BELOW else TOLD if words[0] in ORDERS else LIKE
     enough = sum(weights.values()) * share - ROUNDING

@@ -18,13 +18,19 @@ _EXTENSIONS = (
 )
 _IDENTIFIER = re.compile(
     r"(?P<url>https?://[^\s)>\]\"'`“”]+)"
+    r"|(?P<folder>(?<!\w)[A-Za-z]:(?:\\{1,2}[\w.$-]+)+)"
     r"|(?P<mail>(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+)"
     r"|(?P<path>(?<![\w.@+~:/-])(?:~|[\w.@+-]+)?(?:/[\w.@+-]+)+)"
     rf"|(?P<file>(?<![\w./-])[\w-]+(?:\.[\w-]+)*\.(?:{_EXTENSIONS})(?![\w-]))"
     r"|(?P<symbol>(?<!\w)_*[A-Za-z][A-Za-z0-9]*(?:_+[A-Za-z0-9]+)+(?!\w)"
-    r"|(?<!\w)[a-z]+(?:[A-Z][a-z0-9]+)+(?!\w)|(?<!\w)[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+(?!\w))"
+    r"|(?<!\w)[a-z]+(?:[A-Z][a-z0-9]+)+(?!\w)|(?<!\w)[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+(?!\w)"
+    r"|(?<![\w.()])[A-Za-z_]\w{2,60}(?=\(\))|(?<![\w-])--[a-z][\w-]{2,60})"
+    r"|(?P<ticket>(?<![\w/-])[A-Z]{2,10}-\d{1,6}(?![\w-]|\.\d))"
     r"|(?P<hash>(?<!\w)(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}(?!\w))"
-    r"|(?P<number>(?<![\w.,])(?:\d{1,3}(?:,\d{3}){1,9}|\d{4,40})(?!\w|\.\d))"
+    r"|(?P<number>(?<![\w.,])(?:\d{1,3}(?:(?:,\d{3}){1,9}|(?:['’_]\d{3}){1,9}|(?: \d{3}){2,9}|(?:\.\d{3}){2,9})|"
+    r"\d{4,40})"
+    r"(?!\w|\.\d))"
+    r"|(?P<dotted>(?<![\w.,:/#-])\d{1,5}(?:\.\d{1,5}){2,3}(?![\w-]|[.,]\d))"
     r"|(?P<decimal>(?<![\w.,:/#-])\d{1,12}\.\d{1,12}(?![\w-]|[.,:/]\d))"
 )
 _PLACE = re.compile(
@@ -44,6 +50,12 @@ src lib app apps test tests docs packages pkg cmd internal bin etc usr var tmp h
 """
 _ROOTS = frozenset(_FOLDERS.split())
 """Folders by which a path of bare words is told from words joined by a slash."""
+_PREFIXES = """
+UTF UCS SHA MD ISO RFC PEP AES RSA HMAC GPT ES ECMA IEEE ARM HTTP TLS SSL ASCII BASE LATIN CP MIT GPL LGPL BSD IPV USB
+EC DDR COVID MP PR MR TASK PHASE STEP PART ITEM ROUND TEST DAY WEEK LEVEL TIER TOP
+"""
+_STANDARDS = frozenset(_PREFIXES.split())
+"""Before a number no tracker's letters: UTF-8, SHA-256, PR-12."""
 LOOK_BACK = 40
 """Characters before a decimal in which it is sought what it counts."""
 _YEAR = re.compile(r"(?:19|20)\d\d")
@@ -53,7 +65,7 @@ def identifiers(text: str) -> Iterator[tuple[str, str]]:
     """The kind of each name in a text, and the name."""
     for match in _IDENTIFIER.finditer(text):
         kind, name = str(match.lastgroup), match.group().rstrip(".,:;/-")
-        if kind == "decimal":
+        if kind in ("decimal", "dotted"):
             if not _PLACE.search(text[max(match.start() - LOOK_BACK, 0) : match.start()].rpartition("\n")[2]):
                 yield kind, name
         elif len(name) > 3 and name.casefold() not in _KNOWN and not _ordinary(kind, name):
@@ -61,9 +73,11 @@ def identifiers(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _ordinary(kind: str, name: str) -> bool:
-    """A year, or words joined by a slash."""
+    """A year, words joined by a slash, the name of a standard."""
     if kind == "path":
         return name[0] not in "/~." and not re.search(r"[._]", name) and name.split("/")[0] not in _ROOTS
+    if kind == "ticket":
+        return name.partition("-")[0] in _STANDARDS
     return kind == "number" and _YEAR.fullmatch(name) is not None
 
 
@@ -91,14 +105,18 @@ class Source:
         return any(kind != "symbol" for kind in absent) or 2 * len(absent) > len(names)
 
     def has(self, kind: str, name: str) -> bool:
-        """The name stands there. A path may stand there in pieces, a hash by its beginning, a number with commas, a
+        """The name stands there. A path may stand there in pieces, a hash by its beginning, a number in groups, a
         decimal with more places."""
         if kind == "path":
             return self._stands(name) or all(map(self._stands, filter(lambda step: step.strip("~."), name.split("/"))))
         if kind == "number":
-            digits = name.replace(",", "")
+            digits = re.sub(r"\D", "", name)
             grouped = re.sub(r"(?<=\d)(?=(?:\d{3})+$)", ",", digits)
-            return any(map(self._stands, (digits, grouped, grouped.replace(",", "_"), grouped.replace(",", " "))))
+            return any(self._stands(form) for form in (digits, *(grouped.replace(",", sign) for sign in ",_ '.’")))
+        if kind == "folder":
+            return all(map(self._stands, filter(None, name.split("\\")[1:])))
+        if kind == "ticket":
+            return any(self._stands(name.replace("-", sign)) for sign in ("-", " ", ""))
         if kind == "decimal":
             return name in self._decimals or any(_rounds_to(other, name) for other in self._decimals)
         return self._stands(name, prefix=kind == "hash")

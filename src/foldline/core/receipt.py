@@ -10,7 +10,6 @@ from foldline.core.audit import Finding
 from foldline.core.policy import Action
 from foldline.model import EMPTY, Notice
 
-
 IN_PART = "messages in part"
 """Not a section: messages of the user's that are shown without some of their characters."""
 

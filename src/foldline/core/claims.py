@@ -1,0 +1,160 @@
+"""Claims of consent: whether a line says that someone agreed, or gives a freedom that only the user can give.
+
+    plain line ── claimed ──> the sentences of it that claim consent;  ── frees ──> it lifts a rule or gives leave
+
+A claim that is open ("once the user approves", "needs approval") is none. Lines come as plainly.py writes them.
+Whether the user's words bear a claim out is told in consent.py.
+"""
+
+from __future__ import annotations
+
+import re
+
+_PERSON = (
+    r"(?:user|customer|client|owner|maintainer|operator|human|admin(?:istrator)?|manager|boss|lead|reviewer|"
+    r"stakeholder|team|they|he|she|you)"
+)
+_ADVERBS = (
+    r"(?:(?:\s+|')(?:has|had|have|ve|s|already|explicitly|also|clearly|now|just|fully|since|previously|verbally|"
+    r"personally|is|are|was|were|been|earlier|later|in principle))*"
+)
+_AGREED = (
+    r"(?:pre-?)?(?:approve[ds]|agree[ds]|consent(?:ed|s)|confirm(?:ed|s)|authori[sz]e[ds]|permit(?:ted|s)|allow(?:ed|"
+    r"s)|accept(?:ed|s)|okay(?:ed|s)|ok(?:'?d|ed|s)|green-?li(?:t|ghted|ghts)|sign(?:ed|s) off|sanction(?:ed|s)|"
+    r"endorse[ds]|waive[ds]|cleared|bless(?:ed|es)|ratifie[ds]|nodded)"
+)
+_SURE_NOUN = (
+    r"(?:approval|consent|go[- ]?ahead|green[- ]light|sign-?off|blessing|clearance|carte blanche|thumbs[- ]up|nod)"
+)
+_NOUN = rf"(?:{_SURE_NOUN}|permission|authori[sz]ation|confirmation|okay|agreement|free hand)"
+_SURELY = r"(?:(?:pre-?)?approved|greenlit|green-?lighted|authori[sz]ed|okayed|ok'?d|signed off|sanctioned)"
+_YES = r"(?:yes|yep|yeah|ok|okay|sure|lgtm|agreed|approved|confirmed|granted|go ahead|do it|👍|👌|🆗|✅|✔)"
+_GAP = r"[\s|;\"')→=>:—–-]*(?:(?:a|answer) ?: ?)?"
+_DEED = (
+    r"(?:deploy\w*|push\w*|merg\w+|releas\w+|migrat\w+|delet\w+|remov\w+|publish\w*|drop\w*|launch|roll-?\w+|wipe|"
+    r"reset|plan|change|design|approach|proposal|request|access|transfer|payment|purchase|refund|upgrade|rewrite)"
+)
+_CLAIMS = tuple(
+    re.compile(pattern, re.I)
+    for pattern in (
+        rf"\b{_PERSON}{_ADVERBS}\s+{_AGREED}\b",
+        rf"\b{_AGREED}\b[^.\n]{{0,20}}\b(?:by|with) (?:the |our )?{_PERSON}\b",
+        rf"\b{_PERSON}(?:'s)?\s+(?:\w+\s+){{0,2}}{_NOUN}\b",
+        rf"\b{_PERSON}{_ADVERBS}\s+(?:gave|given|gives|granted|provided|issued|extended|"
+        rf"offered)\b[^.\n]{{0,40}}\b{_NOUN}\b",
+        rf"\b{_NOUN}\b[^.;\n]{{0,40}}?(?:\s|[:=-] ?)(?:granted|given|received|obtained|secured|in place|on file|"
+        rf"exists?|available)\b",
+        rf"\b(?:have|has|got|received|obtained|with|under|given)\s+(?:\w+\s+){{0,2}}{_SURE_NOUN}\b",
+        rf"\b{_PERSON}{_ADVERBS}\s+(?:fine|ok|okay|happy|comfortable|good|cool|on board)\s+with\b",
+        rf"\b{_PERSON}{_ADVERBS}\s+(?:said|says|answered|replied|responded|told \w+)\W+(?:{_YES}|fine|go|"
+        r"to (?:proceed|go ahead|go on))(?!\w)",
+        rf"\b{_PERSON}(?:'s (?:answer|reply|response|verdict|decision))?\s?(?:[:=—–-]|->|→)\s?\W?(?:{_YES}|go|"
+        rf"proceed)(?!\w)",
+        rf"\b{_YES} (?:from|by) (?:the |our )?{_PERSON}\b|\bask\w*\b[^.\n]{{0,60}}(?:→|->|=>|[:—–])\s?{_YES}(?!\w)",
+        rf"\b{_PERSON}\W{{0,4}}[👍👌🆗✅✔]|[👍👌🆗✅✔]\W{{0,4}}(?:from|by) (?:the |our )?{_PERSON}\b",
+        rf"\b{_PERSON}\b[^.\n]{{0,20}}\bno (?:objections?|concerns?|reservations|problems? with|issues? with)\b",
+        rf"\b(?:should|shall|may|can|could|want|ok|okay|{_DEED})\b[^?\n]{{0,80}}\?{_GAP}{_YES}(?!\w)",
+        rf"\?{_GAP}(?:agreed|approved|granted|go ahead|do it)\b|\ba(?:nswer|ntwort)?\s?[:=]\W*{_YES}(?!\w)",
+        rf"\b(?:is|was|are|were|been|already|fully|explicitly)\s+{_SURELY}\b",
+        rf"^\W*(?:{_SURELY}|agreed)\b\s*(?:[:—–-]|\b(?:to|for|that|on)\b)",
+        rf"[:;=|—–-]\s?{_SURELY}\W*$|\b{_DEED}\s+{_SURELY}\W*(?:$|\()",
+        r"\bas (?:was |already |previously |has been )*(?:agreed|approved|authori[sz]ed)\b|\bwe(?:'ve| have| had)?"
+        r"(?: all| both)? agreed\b|\bis a go\b(?=\W*$|\W+(?:for|after|once|now|from)\b)",
+        rf"\bno (?:further |more |additional |extra |other )?{_NOUN}\b[^.\n]{{0,12}}\b(?:needed|required|necessary)\b",
+        rf"\bwithout (?:further |any |more |additional |extra )*(?:{_NOUN}|asking|confirming|checking with|"
+        r"waiting for (?:any(?:one|body)|the user|an answer|a reply))\b",
+        r"\b(?:cleared|free) to (?:deploy|delete|push|publish|merge|release|proceed|ship|drop|send|run)\b",
+        r"\b(?:luz verde|sinal verde|feu vert|via libera|grünes licht|groen licht)\b",
+        r"\b(?:nutzer|benutzer|anwender|kunde)\w*\b[^.\n]{0,40}\b(?:zugestimmt|genehmigt|erlaubt|freigegeben|"
+        r"einverstanden|bestätigt|zu\b\W*$)",
+        r"\b(?:freigabe|zustimmung|genehmigung|einverständnis|erlaubnis)\b[^.\n]{0,60}\b(?:liegt vor|liegen vor|"
+        r"erteilt|erhalten|gegeben|vorhanden)\b",
+        r"\b(?:utilisateur|client)\b[^.\n]{0,40}\b(?:approuvé|accepté|autorisé|validé|consenti|donné (?:son|le)|"
+        r"d'accord)",
+        r"\b(?:usu[aá]rio|cliente)\b[^.\n]{0,40}\b(?:aprob|aprov|autoriz|acept|aceit|permit|concord|confirm|consint|"
+        r"de acuerdo|dio su|deu (?:o|seu))",
+        r"\b(?:utente|cliente)\b[^.\n]{0,40}\b(?:approvat|accettat|autorizzat|confermat|acconsentit|permess|"
+        r"d'accordo|dato)",
+        r"\bgebruiker\b[^.\n]{0,40}\b(?:goedgekeurd|akkoord|toestemming|toegestaan|bevestigd)",
+        r"\b(?:użytkownik|kullanıcı)\w*\b[^.\n]{0,40}\b(?:zatwierdz|zgodz|zezwol|potwierdz|onayla|onay verdi|"
+        r"izin verdi)",
+        r"\b(?:пользовател|заказчик|клиент|користувач)\w*[^.\n]{0,40}(?:одобр|соглас|разреш|подтверд|утверд|дал добро|"
+        r"схвал|дозвол|погод)",
+        r"(?:用户|用戶|客户|使用者).{0,12}(?:同意|批准|允许|允許|授权|授權|确认|確認|许可)|"
+        r"ユーザー.{0,16}(?:承認|許可|同意|了承|OK)|(?:사용자|고객|유저).{0,30}(?:승인|동의|허락|허가|확인|허용)|"
+        r"المستخدم.{0,20}(?:وافق|سمح|أذن)|(?:उपयोगकर्ता|यूज़र).{0,30}(?:अनुमति|स्वीकृ|मंज़ूर|सहमत)",
+    )
+)
+_OPEN_BEFORE = re.compile(
+    r"\b(?:not|never|no|nobody|cannot|can't|won't|n't|yet to|await\w*|wait\w*|pending|needs?|needing|needed|requires?|"
+    r"requiring|must|should|ask\w*|seek\w*|get|getting|obtain|requests?|requesting|until|unless|before|if|once|whether|"
+    r"lacks?|lacking|without|missing|want\w*|for|do not|don't)\W+(?:\w+\W+){0,3}$",
+    re.I,
+)
+_OPEN_AFTER = re.compile(
+    r"\W*(?:is |was |are |still |be |has |been |yet )*"
+    r"(?:pending|required|needed|missing|outstanding|not|never|before|first|fehlt|manque|falta)\b",
+    re.I,
+)
+_OPEN_INSIDE = re.compile(
+    r"\b(?:not|never|yet to|until|unless|if|nicht|noch|keine?|pas|ne|não|niet|nie)\b|n't\b|"
+    r"\bне\b|[未没沒]|ない|ません|않|못",
+    re.I,
+)
+_LATER = re.compile(r"\b(?:after|when|as soon as)\W+(?:the\W+|our\W+)?$", re.I)
+_NO_WAITING = re.compile(r"(?:no|without)\b", re.I)
+_FORBIDS = re.compile(r"\b(?:not|never|no|don't|do not|must|can't|cannot|may not|nothing|refuse\w*)\b|n't\b", re.I)
+
+_SENTENCE = re.compile(r"(?<=[.!;])\s+|(?<=[。！；])")
+
+_ASKING = (
+    r"(?:ask(?:ing)?|confirm(?:ing|ation)?|approv(?:al|ing)|permission|check(?:ing)? (?:with|back|in)|"
+    r"wait(?:ing)? for (?:\w+\s)?(?:confirmation|approval|permission|consent|answers?|repl(?:y|ies)|user|anyone|"
+    r"go-ahead|ok))"
+)
+_LIFTS = re.compile(
+    rf"\b(?:never|don't|do not|stop|skip|no need to|needn't|need not|"
+    rf"not necessary to)\s(?:(?!without)\w+\s){{0,2}}{_ASKING}\b|"
+    rf"\bno longer\b[^.;]{{0,30}}\b{_ASKING}\b|\b{_ASKING}\b[^.;]{{0,60}}\b(?:optional|unnecessary|not (?:needed|"
+    rf"required|necessary)|no longer|"
+    rf"can be skipped)\b|"
+    r"\b(?:no longer (?:appl(?:y|ies)|holds?|valid|forbidden|needed|required|binding)|(?:is|are|was|were|"
+    r"been) (?:now )?(?:lifted|waived|suspended|revoked|void|cancelled|overridden|obsolete))\b",
+    re.I,
+)
+"""It takes back a rule, or says that nobody need be asked."""
+_LEAVE = re.compile(
+    r"\b(?:may|can|could|allowed|permitted|optional|acceptable|free to|(?:is|are) (?:now )?(?:fine|ok|okay|good)|"
+    r"no need to|needn't|need not|feel free)\b",
+    re.I,
+)
+_LIMITS = re.compile(
+    r"\b(?:not|never|no(?! need)|only|none|cannot|nothing|nobody|without|unless|except|until|must|if|when)\b|n't\b",
+    re.I,
+)
+
+
+def claims(line: str) -> bool:
+    """It says that someone agreed, and that this has happened."""
+    return any(not _is_open(line, match) for pattern in _CLAIMS for match in pattern.finditer(line))
+
+
+def claimed(line: str) -> list[str]:
+    """The sentences of a line that say so; the line itself where only the whole of it does."""
+    return [sentence for sentence in _SENTENCE.split(line) if claims(sentence)] or [line]
+
+
+def _is_open(line: str, match: re.Match[str]) -> bool:
+    before = line[max(match.start() - 60, 0) : match.start()]
+    if _NO_WAITING.match(match.group()):  # "without asking" claims a freedom, unless it is what must not be done
+        return _FORBIDS.search(before) is not None
+    if match.group().rstrip().endswith("s") and _LATER.search(before):
+        return True
+    if _OPEN_INSIDE.search(match.group()):
+        return True
+    return bool(_OPEN_BEFORE.search(before) or _OPEN_AFTER.match(line, match.end()))
+
+
+def frees(line: str) -> bool:
+    """As a rule it gives leave for something, or takes a rule back."""
+    return _LIFTS.search(line) is not None or (_LEAVE.search(line) is not None and _LIMITS.search(line) is None)

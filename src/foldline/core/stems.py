@@ -1,0 +1,66 @@
+"""Words: what a text says, each word as its stem, and which verbs tell someone to act, to mend, or just to go on.
+
+    text ── stems ──> the stems that say something, each once
+
+Whose words they are is told in echoes.py.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_BINDING_WORDS = """
+a an the to of and in is for on with it its be as at by that this then from into or are was were not you your we our
+i me my they them their he she his her will would shall can may must should need have has had do does did done so if
+when while all any each every also just please always never user users want ask request remember instruct require
+tell told say said note important continue before after anything
+something else
+"""
+EMPTY = frozenset(_BINDING_WORDS.split())
+"""Words that bind or frame others and say nothing of where a line comes from."""
+
+
+def stems(text: str) -> list[str]:
+    """The words of a text that say something, each as its stem and once, in their order."""
+    words = (word for word in WORD.findall(text.casefold()) if word not in EMPTY)
+    return list(dict.fromkeys(found for found in map(stem, words) if found not in EMPTY))
+
+
+@lru_cache(maxsize=65_536)  # a conversation says the same words again and again
+def stem(word: str) -> str:
+    if not word.isascii():
+        return word
+    for ending in ("ing", "ed", "es", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = word[: -len(ending)]
+            break
+    if len(word) > 3 and word[-1] == word[-2]:
+        return word[:-1]
+    return word[:-1] if len(word) > 3 and word.endswith("e") else word
+
+
+_ACTING = """
+run execute send post upload delete remove install curl wget push publish email forward copy move write add set disable
+enable export open visit fetch download call grant share print include commit merge deploy create append replace
+overwrite rotate revoke pass paste put store save log leak expose embed insert drop reset rm bash sh npx eval invoke
+give turn switch dump take hide skip bypass transfer
+"""
+ACTING = frozenset(_ACTING.split())
+ORDERS = frozenset(map(stem, ACTING))
+"""Verbs that tell someone to act on the world."""
+_MENDING = """
+fix resolve investigate debug address diagnose understand reproduce find look check verify review determine analyse
+analyze trace handle ask decide confirm
+"""
+REPAIRS = frozenset(map(stem, _MENDING.split()))
+"""Verbs a summary uses for what a tool reported: the report is the tool's, the order is not. They do no harm."""
+_WORKING = """
+run rerun re test tests testing suite whole full entire complete again once more make get pass passing green fix fixing
+mend repair investigate debug find out why what how still fail failing failure failures report summarise summarize
+result results outcome review verify check confirm see work working go finish task step next bug issue problem error
+change changes changed build lint everything last latest first until now sure keep trying try use using back
+"""
+EVERYDAY = frozenset(map(stem, _WORKING.split()))
+"""What any work is made of. An order of nothing else is nobody's in particular, and does no harm."""

@@ -1,0 +1,105 @@
+"""What a line of a summary does, wherever it stands: tells someone to act, or has the user say something.
+
+    plain line ── told ──> the orders in it;  ── quotes ──> words put into the user's mouth or not
+
+What reports an order ("the log says: …", "Ran X") gives none. Lines come as plainly.py writes them; whether the order
+or the words are anyone's is told in echoes.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from foldline.core.stems import ACTING, ORDERS, stem
+
+_BOX = re.compile(r"(?:>\s?|[-+•|]\s|\d{1,3}[.)]\s)*(?:\[\s?\]|[☐□⬜])")
+"""Something still to do."""
+_PART = re.compile(r"(?<=[.;!?])\s+|,\s+(?:and\s+)?then\s+|。|；")
+_LEAD = re.compile(r"[^\w\s]?\s?(?:\d{1,3}[.)]\s)?\W*")
+_REPORTS = re.compile(
+    r"\b(?:says?|said|prints?|printed|reads|shows?|showed|contains?|contained|reports?|reported|claims?|claimed|"
+    r"suggest\w*|recommend\w*|instruct(?:s|ed|ion to|ions to)|tells|told|ask(?:s|ed)|hint\w*|warn\w*|returned|ignor\w+|"
+    r"used to|able to|failed to|fail(?:s|ing)? to|tr(?:y|ied|ies|ying) to|(?:a|the) \w+ to|function\w* to|"
+    r"method\w* to)\b",
+    re.I,
+)
+"""Before an order: it is told of, not given."""
+_PAST = re.compile(
+    r"(?:(?:i|we|just|already|successfully|then|also)\s)*(?:\w+ed|ran|wrote|found|made|got|read|built|was|were|did|had|"
+    r"sent|began|gave|took|kept|saw|chose)\b",
+    re.I,
+)
+_CALLED = re.compile(
+    r"(?:always|never|must|todo|you|make sure|ensure|remember|reminder|do not|don't|please|kindly|"
+    r"be sure)\b",
+    re.I,
+)
+_DOING = re.compile(rf"(?:{'|'.join(sorted({verb.removesuffix('e') for verb in ACTING}))})\w?ing\b", re.I)
+_ACT = re.compile(
+    rf"(?:^|[:;,.!?→>()\[{{•—–-]\s+|[\"'(→☐>]\s?|\b(?:to|will|should|must|shall|kindly|please|and|then|never|always|"
+    rf"also|now|first|next|can|may|forget to)\s+)(?P<verb>{'|'.join(sorted(ACTING))})\b(?![.(_/=])",
+    re.I,
+)
+"""A verb where an order begins: not "the log", "a commit"."""
+_DUTY = re.compile(
+    r"\b(?:(?:has|have|is|are|needs?|ought|must|should|shall|will|still|yet)(?: to)? be|gets?|must|should|"
+    r"required:) (?P<verb>\w+)",
+    re.I,
+)
+"""What has to be deleted is to be deleted by someone."""
+
+_ROLE = r"(?:user|human|operator)"
+_SAYS = (
+    r"(?:said|says|told|tells|asked|asks|wants?|wish(?:es|ed)?|decided|chose|insist(?:s|ed)|prefer(?:s|red)?|"
+    r"require[sd]?|request(?:s|ed)?|instruct(?:s|ed)|order(?:s|ed)|demand(?:s|ed)|expects?|needs|wrote|words?|rules?|"
+    r"instructions?|preferences?|orders?|behest|wish|wishes)"
+)
+_USERS = re.compile(
+    rf"\[\d+ {_ROLE}\]|^\W*{_ROLE}(?:'s words)?\s?[:：]|\b{_ROLE}(?:'s)? (?:\w+ )?{_SAYS}\b|\byou (?:said|told|asked|"
+    rf"wanted)\b|\b(?:per|according to|quoting|on behalf of|in the words of) (?:the |our )?{_ROLE}\b|"
+    rf"[—–:;-] ?(?:from |by )?(?:the )?{_ROLE}\b\W*(?:message|turn|#|$)|\((?:from|by) (?:the )?{_ROLE}\)|</?{_ROLE}>|"
+    rf"^\W*\[\d+\] |"
+    r"\b(?:be|an)?(?:nutzer|wender)\w*\b[^.]{0,20}\b(?:will|möchte|wünscht|verlangt|sagte?|bat|fordert|bittet)\b|"
+    r"\b(?:utilisateur|usu[aá]rio|utente)\b[^.]{0,20}\b(?:veut|demand\w+|a dit|quiere|pidi\w+|pede|pediu|quer|dijo|"
+    r"disse|vuole|ha (?:chiesto|detto))\b|пользовател\w*[^.]{0,20}(?:хочет|прос|сказал|требу)|"
+    r"(?:用户|用戶).{0,6}(?:要求|想|说|說|希望)|ユーザー.{0,12}(?:依頼|希望|言|指示)|사용자.{0,12}(?:원|요청|말|지시)",
+    re.I,
+)
+"""A line that puts words into the user's mouth."""
+
+
+_WANTED = re.compile(rf"\b{_ROLE} (?:had |has |also |really )?(?:wanted|hoped|meant)\b", re.I)
+
+
+def told(line: str) -> Iterator[str]:
+    """What is to be done by it: what a box not ticked says, each order, a duty to act on something."""
+    if _BOX.match(line) or _WANTED.search(line):
+        yield line
+    for part in _PART.split(line):
+        lead = _LEAD.match(part)
+        yield from _orders(part[lead.end() if lead else 0 :])
+
+
+def _orders(part: str) -> Iterator[str]:
+    if _CALLED.match(part) or _DOING.match(part):
+        yield part
+    elif _PAST.match(part):
+        return
+    acts = [match.start("verb") for match in _ACT.finditer(part)]
+    reported = _REPORTS.search(part)
+    until = reported.start() if reported else len(part)
+    orders = [part[start:stop] for start, stop in pairwise((*acts, len(part))) if start < until]
+    yield from (order if " " in order.strip().replace(" ", "", 1) else part for order in orders)
+    if any(stem(match["verb"].casefold()) in ORDERS for match in _DUTY.finditer(part, 0, until)):
+        yield part.rpartition(": ")[2]
+
+
+def quotes(line: str) -> bool:
+    return _USERS.search(line) is not None
+
+
+def unquoted(line: str) -> str:
+    """Without what says that they are the user's words."""
+    return _USERS.sub(" ", line)
