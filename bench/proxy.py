@@ -3,14 +3,16 @@
     python bench/proxy.py [requests]
     python bench/proxy.py --memory [requests]
 
-Four processes on one machine: a provider, a pass-through of a few lines (uvicorn and aiohttp, as the proxy has them),
-the proxy, and the client. A conversation grows by a step with every request, as an agent's does, so nothing is answered
-from the request before. The three ways take turns, request by request, with a pause between, so that a busy machine
-slows all alike. `added` is what the proxy takes more than the pass-through.
+Five processes on one machine: a provider, a pass-through of a few lines (uvicorn and aiohttp, as the proxy has them),
+another, the proxy, and the client. A conversation grows by a step with every request, as an agent's does, so nothing is
+answered from the request before. All ways take turns, request by request, with a pause between, so that a busy machine
+slows all alike. `added` is what the proxy takes more than the pass-through. The second pass-through is the same as the
+first: what it takes more, `unrest`, is the machine's, and no figure is surer than that.
 
 Where the provider answers at once, nothing can be done beside its answer: all that the proxy does before the end of
 the reply is in `added`. No model is like that. Where it takes 25 or 100 ms to its first byte, still less than any
-model, `added` is what a user feels.
+model, `added` is what a user feels. An archive in a file waits for the disk: how long that takes by itself, for as many
+bytes, is measured before and after.
 
 A heart beats in the event loops of the proxy and of the pass-through. How late a beat comes is what the loop was held
 up; `ours` is the part of it in which the process had the processor, so what another process took is not in it.
@@ -46,6 +48,8 @@ STATES = (
     ("resting, 100 ms", 1_000_000, "", 100),
 )
 """What the proxy does, its window, the folder of its archive, the milliseconds to the provider's first byte."""
+SYNC_BYTES, SYNCS = 60_000, 50
+"""What a turn's commit writes, and how often that is tried."""
 PAUSE_BETWEEN = 0.02
 """Seconds: what a server does behind its answer must not slow the next one's."""
 REST_P50, REST_P99, EVENT = 1.0, 10.0, 0.5
@@ -57,6 +61,8 @@ TALKS, STEPS, STEP = 8, 50, 600
 """Conversations at once, requests of each before it makes place for a new one, words that each request adds."""
 MEMORY_WINDOW = 20_000
 """Tokens: half of what such a conversation grows to, so that it is folded more than once."""
+REST = 3.0
+"""Seconds of quiet before memory is looked at, so that the proxy has given back what is free."""
 STREAMS = 1_000
 EVENTS, PAUSE = 200, 0.005
 WORDS = ("the", "test", "in", "module", "fails", "because", "value", "is", "none", "at", "line", "while", "reading")
@@ -350,6 +356,7 @@ async def memory(process: Process, base: str, count: int) -> list[float]:
     async with aiohttp.ClientSession() as session:
         for _ in range(5):
             await asyncio.gather(*(worker(session, count // 5 // TALKS) for _ in range(TALKS)))
+            await asyncio.sleep(REST)
             held_then.append(process.memory())
     return held_then
 
@@ -361,29 +368,49 @@ def late(who: str, process: Process) -> None:
     print(f"    {who:9} beats late, ms p99 max   {shown}   ours over {LATE:.0f} ms: {over} of {len(beats['ours']):,}")
 
 
+def synced(folder: str) -> str:
+    """What the disk takes for a commit's bytes by itself."""
+    took = []
+    with open(Path(folder) / "synced", "ab", buffering=0) as file:
+        for _ in range(SYNCS):
+            file.write(bytes(SYNC_BYTES))
+            before = time.perf_counter()
+            os.fdatasync(file.fileno())
+            took.append((time.perf_counter() - before) * 1_000)
+            time.sleep(PAUSE_BETWEEN)
+    return f"the disk by itself, ms p50 p99: {at(took, 0.5):.2f} {at(took, 0.99):.2f}"
+
+
 def table(name: str, times: dict[str, list[float]]) -> str:
     shown = "   ".join(f"{way} {at(took, 0.5):8.2f} {at(took, 0.99):8.2f}" for way, took in times.items())
-    added = [mine - theirs for mine, theirs in zip(times["foldline"], times["bare"], strict=True)]
+    for way, title in (("foldline", "added"), ("again", "unrest")):
+        more = [mine - theirs for mine, theirs in zip(times[way], times["bare"], strict=True)]
+        shown += f"   {title} {at(more, 0.5):7.2f} {at(more, 0.99):8.2f}"
     ratio = at(times["foldline"], 0.5) / at(times["bare"], 0.5)
-    return f"{name:20} {shown}   added {at(added, 0.5):7.2f} {at(added, 0.99):8.2f}   ratio {ratio:.1f}"
+    return f"{name:20} {shown}   ratio {ratio:.1f}"
 
 
 async def measure(count: int, folder: str) -> None:
     upstream = Process("provider")
-    relay = Process("bare", upstream.url)
+    relay, again = Process("bare", upstream.url), Process("bare", upstream.url)
     try:
         for state, window, kept, wait in STATES:
             proxy = Process("foldline", upstream.url, window, kept and f"{folder}/{kept}")
-            bases = {"direct": upstream.url, "bare": relay.url, "foldline": proxy.url}
+            bases = {"direct": upstream.url, "bare": relay.url, "foldline": proxy.url, "again": again.url}
             ways = {name: f"{base}/v1/messages{f'?wait={wait}' if wait else ''}" for name, base in bases.items()}
             try:
+                if kept:
+                    print(synced(folder))
                 await compare(state, ways, {"bare": relay, "foldline": proxy}, count)
+                if kept:
+                    print(synced(folder))
                 if kept == "file":
                     await endure(proxy, ways)
             finally:
                 proxy.stop()
     finally:
         relay.stop()
+        again.stop()
         upstream.stop()
 
 
@@ -397,7 +424,8 @@ async def compare(state: str, ways: Ways, hearts: dict[str, Process], count: int
         for connections in (1, 16):
             for heart in hearts.values():
                 heart.beats()
-            rates = {way: await throughput(base, tokens, connections, repeat, 77) for way, base in ways.items()}
+            told = {way: base for way, base in ways.items() if way != "again"}
+            rates = {way: await throughput(base, tokens, connections, repeat, 77) for way, base in told.items()}
             shown = "   ".join(f"{way} {rate:8.1f}         " for way, rate in rates.items())
             ratio = rates["bare"] / rates["foldline"]
             print(f"  {f'{connections} at once, a second':20} {shown} ratio {ratio:.1f}", flush=True)

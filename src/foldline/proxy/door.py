@@ -15,6 +15,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -37,8 +38,10 @@ from foldline.proxy.waiting import Sender, pieces, while_there
 
 T = TypeVar("T")
 THREADS = 2
-"""Requests that are fitted at the same time: one waits for the disk while another computes. Whatever more compute only
-take turns, and the event loop has to wait for a turn of each."""
+"""Requests that are fitted at the same time …"""
+LONG = 256 << 10
+"""… of which one may have more bytes than this: what computes for long only takes turns with others that do, and the
+event loop has to wait for a turn of each. The other thread is there for the short ones."""
 _KINDS = (b"application/json",)
 
 
@@ -51,7 +54,7 @@ class Door:
         self._threads = ThreadPoolExecutor(THREADS, "foldline-fit")
         self._tasks: set[asyncio.Task[Any]] = set()
         """What is done behind the answers."""
-        self._gate = asyncio.Lock()
+        self._gate, self._long = asyncio.Lock(), asyncio.Lock()
         self._turn_of: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._forward: Forwarder | None = None
 
@@ -142,7 +145,11 @@ class Door:
             coding = heads.value(call.headers, b"content-encoding").decode("latin-1")
             done = asyncio.Event()
             done.set()
-            await while_there(call.receive, self._answered(call, sent, coding), done)
+            try:
+                await while_there(call.receive, self._answered(call, sent, coding), done)
+            except BaseException:
+                self._health.wrecked += len(sent)
+                raise
 
     async def _answered(self, call: Call, sent: bytes, coding: str) -> None:
         began = time.perf_counter()
@@ -169,12 +176,13 @@ class Door:
         return self._turns.glance(call.route, call.upstream, sent, coding)
 
     async def _prepared(self, call: Call, sent: bytes, coding: str) -> Turn:
-        read = await self._in_thread(self._turns.read, call.route, call.upstream, sent, coding)
+        size = len(sent)
+        read = await self._in_thread(size, self._turns.read, call.route, call.upstream, sent, coding)
         if isinstance(read, Turn):
             return read
         if read.route.operation == "count":
-            return await self._in_thread(self._turns.fitted, read)
-        return await self._in_turn(read.conversation, self._turns.fitted, read)
+            return await self._in_thread(size, self._turns.fitted, read)
+        return await self._in_turn(read.conversation, size, self._turns.fitted, read)
 
     async def _at_once(self, call: Call, turn: Turn) -> tuple[Turn, Any]:
         """The client's own bytes go on, and are archived beside the call."""
@@ -185,8 +193,8 @@ class Door:
                 kept.append(self._turns.keep(turn))
 
         async def body() -> AsyncIterator[bytes]:
+            keep()  # the disk has begun by the time the provider has it all
             yield turn.body
-            keep()  # not before, or the two would take turns at the processor
 
         try:
             answer = await self._sent(call, onward(call, turn.body, turn.body), body())
@@ -212,7 +220,7 @@ class Door:
             turn, answer = smaller, None
 
     async def _smaller(self, turn: Turn, outcome: Outcome) -> Turn | None:
-        return await self._in_turn(turn.ready.conversation, self._turns.smaller, turn, outcome)
+        return await self._in_turn(turn.ready.conversation, len(turn.ready.body), self._turns.smaller, turn, outcome)
 
     async def _sent(self, call: Call, headers: list[tuple[str, str]], body: bytes | AsyncIterator[bytes] | None) -> Any:
         self._forward = self._forward or Forwarder()
@@ -234,7 +242,8 @@ class Door:
     async def _after(self, call: Call, turn: Turn, relay: Relay, took: float) -> None:
         if turn.read is None:
             self._tell(call, relay.status, turn, took)
-        fitted, kept = await self._in_turn(turn.ready.conversation, self._turns.after, turn, relay)
+        size = len(turn.ready.body)
+        fitted, kept = await self._in_turn(turn.ready.conversation, size, self._turns.after, turn, relay)
         if turn.read is not None:
             self._tell(call, relay.status, fitted, took)
         await self._settled(kept)
@@ -251,16 +260,17 @@ class Door:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._health.notice(Notice("after-failed", type(error).__name__))
 
-    async def _in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
+    async def _in_thread(self, size: int, function: Callable[..., T], *arguments: Any) -> T:
+        async with self._long if size > LONG else nullcontext():
+            return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
 
-    async def _in_turn(self, conversation: Conversation, function: Callable[..., T], *arguments: Any) -> T:
+    async def _in_turn(self, conversation: Conversation, size: int, function: Callable[..., T], *arguments: Any) -> T:
         """In a thread, after whatever is done for the same conversation: none waits for another in a thread, of which
         there are few. Who leaves meanwhile leaves it to be done to its end."""
         first = conversation.messages[0].identity if conversation.messages else ""
         lock = self._turn_of.setdefault(first, asyncio.Lock())
         await lock.acquire()
-        task = self._behind(self._in_thread(function, *arguments))
+        task = self._behind(self._in_thread(size, function, *arguments))
         task.add_done_callback(lambda _: lock.release())
         return await asyncio.shield(task)
 

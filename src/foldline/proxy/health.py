@@ -52,6 +52,8 @@ class Health:
         self._lock = threading.Lock()
         self._since = time.time()
         self.open = 0
+        self.wrecked = 0
+        """Bytes of requests that broke off, since garbage was last looked for."""
 
     def begin(self) -> None:
         self.open += 1
