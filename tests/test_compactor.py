@@ -718,3 +718,24 @@ def test_a_message_that_is_shown_in_part_is_counted():
     assert "characters left out here)" in json.dumps(fitted.messages)
     assert dict(fitted.receipt.left_out)["messages in part"] == 1
     assert "in part  1 of the user's messages" in str(fitted.receipt)
+
+
+@pytest.mark.parametrize("dialect", ["anthropic", "openai-chat", "openai-responses", "gemini"])
+def test_of_two_checkpoints_in_a_view_that_comes_back_no_rule_is_lost(dialect):
+    rule, output = "Never push to branch zulu7 without asking.", "alpha beta gamma " * 150
+    session, maker = Session(dialect), Compactor(Budget(window=4_000, reserve=400), secret=b"s")
+    session.user(rule)
+    for step in range(4):
+        session.tools(("Bash", '{"command": "make"}', output), text=f"step {step}")
+    first = maker.compact(session.user("look at the parser").request()).request
+    name = next(key for key in ("messages", "input", "contents") if key in first)
+    taken = len(session.request()[name])
+    session.assistant("I look.").user("now the lexer").tools(("Bash", "{}", output), text="lexer").user("and?")
+    grown = [*first[name], *session.request()[name][taken:]]
+    second = maker.compact({name: grown}, direction="from", pivot=len(grown) - 4).request
+    taken = len(session.request()[name])
+    for step in range(5):
+        session.tools(("Bash", '{"command": "make again"}', output), text=f"more {step}")
+    third = maker.fit({name: [*second[name], *session.user("go on").request()[name][taken:]]})
+    assert third.receipt.action == "compact"
+    assert rule in json.dumps(third.request)

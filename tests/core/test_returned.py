@@ -79,7 +79,7 @@ def test_a_checkpoint_that_came_back_stays_the_same_object_while_the_list_grows(
     assert own[1].origin is Origin.USER
     assert known[0][1].origin is Origin.SUMMARY
     assert again[0][1] is known[0][1]
-    assert known[1] == (1, row(NOTES))
+    assert known[1] == ((1, row(NOTES)),)
 
 
 def test_each_message_is_looked_at_once():

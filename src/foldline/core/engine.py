@@ -98,12 +98,12 @@ class _Turn:
             found = yield from self._made_ready(given, ground, decision)
         return found or (yield from self._folded(ground, decision))
 
-    def _recognised(self) -> Generator[Effect, Any, tuple[tuple[Message, ...], tuple[int, Checkpoint] | None]]:
+    def _recognised(self) -> Generator[Effect, Any, tuple[tuple[Message, ...], tuple[tuple[int, Checkpoint], ...]]]:
         """The messages, with what we made ourselves and came back as input known for what it is."""
         returned = self.thread.returned
         messages, texts = returned.follow(self.given.messages), returned.texts
         known = (yield from self._try(Known(texts), "no checkpoint was known")) if texts else None
-        return returned.known(known) if known else (messages, None)
+        return returned.known(known) if known else (messages, ())
 
     def _shown(self, ground: Ground) -> tuple[Message, ...]:
         """The last view, extended by what is new: the same bytes as before, and then more."""
@@ -231,7 +231,7 @@ class _Turn:
     def _beaten(self, ground: Ground, decision: Decision, winner: Recalled) -> Generator[Effect, Any, View]:
         """Someone folded the same history meanwhile: theirs is shown, so that there is one view of it."""
         pairing = pair(ground.messages, ground.conversation.grammar)
-        given = Given(ground.conversation, ground.messages, ground.digests, pairing, None, self.options.pins)
+        given = Given(ground.conversation, ground.messages, ground.digests, pairing, (), self.options.pins)
         found = ground_of(given, winner)
         self.recalled = winner
         if self.scale.sized(self._shown(found)).tokens > self.budget.room:

@@ -91,9 +91,9 @@ class Facts:
         new = (fact for fact in later.facts if fact.text or fact.kind not in _TASKS or fact.key not in known)
         return Facts(_in_order((*kept, *new)))
 
-    def without(self, sources: Set[str]) -> Facts:
-        """The same facts but for what these messages retell."""
-        return Facts(tuple(fact for fact in self.facts if fact.kind != "earlier" or fact.source not in sources))
+    def without(self, summaries: Set[str]) -> Facts:
+        """The same facts but for these earlier summaries."""
+        return Facts(tuple(fact for fact in self.facts if fact.kind != "earlier" or fact.text not in summaries))
 
     def cured(self, tried: Set[str]) -> Facts:
         """The same facts, after these things were tried with success."""

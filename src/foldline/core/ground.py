@@ -41,6 +41,8 @@ class Ground:
     """The view does not extend the last one: the client divides its messages otherwise, or pins others."""
     pinned: tuple[Message, ...] = ()
     """Messages that stay as they are."""
+    returned: tuple[Checkpoint, ...] = ()
+    """Checkpoints that are among the messages themselves."""
 
     @property
     def number(self) -> int:
@@ -55,14 +57,14 @@ class Ground:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a turn knows at its beginning. `returned` is the place of a checkpoint that came back, with its row."""
+    """What a turn knows at its beginning. `returned` are the places of checkpoints that came back, with their rows."""
 
     conversation: Conversation
     messages: tuple[Message, ...]
     digests: tuple[str, ...]
     pairing: Pairing
     """Of the messages."""
-    returned: tuple[int, Checkpoint] | None = None
+    returned: tuple[tuple[int, Checkpoint], ...] = ()
     pins: tuple[int, ...] = ()
 
 
@@ -74,8 +76,9 @@ def ground_of(given: Given, recalled: Recalled | None) -> Ground:
             return found
     plan = recalled.plan if recalled and not recalled.checkpoint else UNSEEN
     pinned = tuple(given.messages[pin] for pin in sorted(_pinned(given)))
-    ground = Ground(given.conversation, given.messages, given.digests, plan=plan, pinned=pinned)
-    return _fed_back(ground, *given.returned) if given.returned else ground
+    returned = tuple(row for _, row in given.returned)
+    ground = Ground(given.conversation, given.messages, given.digests, plan=plan, pinned=pinned, returned=returned)
+    return _fed_back(ground, *given.returned[-1]) if given.returned else ground
 
 
 def _pinned(given: Given) -> set[int]:
@@ -108,6 +111,7 @@ def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | Non
         0 if suffix else start,
         moved,
         tuple(messages[pin] for pin in sorted({*pins, *asked})),
+        tuple(row for _, row in given.returned),
     )
 
 

@@ -103,14 +103,23 @@ def _fitted(
 
 
 def _fewer(kept: Sequence[Piece], over: int, size: Callable[[str], int]) -> list[Piece]:
-    """Without the last pieces that take half of what is too much; where they take more, with the last one shorter.
-
-    By halves, for together pieces have fewer tokens than each by itself: so no more go than must.
-    """
-    stop, over = len(kept), over // 2
+    """With those of the last rank shorter that can be; where none can, without the last pieces. So many that this makes
+    up for half of what is too much: together pieces have fewer tokens than each by itself, and no more go than must."""
+    over //= 2
+    shorter = list(kept)
+    for place in range(len(kept) - 1, -1, -1):
+        if over < 0 or kept[place].rank < kept[-1].rank:
+            break
+        for form in kept[place].cut():
+            shorter[place] = form
+            over -= size(kept[place].text) - size(form.text)
+    if shorter != list(kept):
+        return shorter
+    stop = len(kept) - 1
+    over -= size(kept[stop].text)
     while stop and (over := over - size(kept[stop - 1].text)) >= 0:
         stop -= 1
-    return list(kept[:stop]) if stop < len(kept) else [*kept[:-1], *kept[-1].cut()]
+    return shorter[:stop]
 
 
 def needed(facts: Facts, ledger: Ledger, size: Callable[[str], int], whole: int) -> int:

@@ -71,11 +71,11 @@ class Returned:
         """Texts worth looking up."""
         return tuple(self._last)
 
-    def known(self, known: Mapping[str, Checkpoint]) -> tuple[tuple[Message, ...], tuple[int, Checkpoint]]:
-        """The messages, those with a known text as summaries; the place of the last one, and what it is."""
+    def known(self, known: Mapping[str, Checkpoint]) -> tuple[tuple[Message, ...], tuple[tuple[int, Checkpoint], ...]]:
+        """The messages, those with a known text as summaries; where each of them stands last, and what it is."""
         found = list(self._messages)
         for index in self._alike:
             if found[index].text in known:
                 found[index] = self._marked.setdefault(index, replace(found[index], origin=Origin.SUMMARY))
-        last = max(self._last[text] for text in known)
-        return tuple(found), (last, known[found[last].text])
+        places = sorted((self._last[text], text) for text in known)
+        return tuple(found), tuple((place, known[text]) for place, text in places)

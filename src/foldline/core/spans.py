@@ -8,6 +8,7 @@ Where to cut is decided in compaction.py; how the view looks then, in views.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 from foldline.core.checkpoint import Checkpoint, Frame, Recipe
 from foldline.core.deeds import Deed
@@ -34,25 +35,30 @@ class Spans:
         ground = self.ground
         start, stop = self._ends(cut)
         messages = ground.messages[start:stop]
-        itself = self._itself(messages)
-        past = ground.past if itself or self.options.direction != "from" else None
+        past = ground.past if self.options.direction != "from" or ground.past in self._inner(messages) else None
         first = start if past is None else past.stop
         pairing = within(ground, self.story.pairing, start, stop)
         done = self.story.deeds(start, stop)
         facts = facts_of(messages, done, first=first, start=start)
-        facts = past.facts.cured(succeeded(done)).then(facts.without(itself)) if past else facts
+        before = self._before(past, messages)
+        if before:
+            known = reduce(Facts.then, (checkpoint.facts for checkpoint in before))
+            facts = known.cured(succeeded(done)).then(facts.without({checkpoint.text for checkpoint in before}))
         later = self.story.deeds(stop, len(ground.messages))
         facts = facts.cured(succeeded(later)).then(self._now(later, stop, first + len(messages)))
         voices = self.story.voices(start, stop) if self.options.voices else None
         tokens = tuple(self.each[start:stop]) if self.options.voices else ()
         return Span(messages, pairing, first, facts, done, past, voices, tokens, start)
 
-    def _itself(self, messages: Sequence[Message]) -> frozenset[str]:
-        """The checkpoint so far, if it is among the messages: what it was made from is better known than its text."""
-        text = self.ground.past.text if self.ground.past else ""
-        return frozenset(
-            message.identity for message in messages if message.origin is Origin.SUMMARY and message.text == text
-        )
+    def _inner(self, messages: Sequence[Message]) -> list[Checkpoint]:
+        """Checkpoints that are folded themselves: what each was made from is better known than its text."""
+        texts = {message.text for message in messages if message.origin is Origin.SUMMARY}
+        return [checkpoint for checkpoint in self.ground.returned if checkpoint.text in texts]
+
+    def _before(self, past: Checkpoint | None, messages: Sequence[Message]) -> list[Checkpoint]:
+        """All that the span's checkpoint takes over from, the oldest first."""
+        inner = self._inner(messages)
+        return inner if past is None or past in inner else [past, *inner]
 
     def _ends(self, cut: int) -> tuple[int, int]:
         """The first message that is folded, and the one after the last."""
@@ -74,8 +80,8 @@ class Spans:
         return Facts(tuple(fact for fact in span.facts.facts if fact.kind not in kinds or fact.source not in sources))
 
     def ledger(self, span: Span) -> Ledger:
-        ledger = ledger_of(span.deeds)
-        return span.previous.ledger.then(ledger) if span.previous else ledger
+        before = self._before(span.previous, span.messages)
+        return reduce(Ledger.then, (*(checkpoint.ledger for checkpoint in before), ledger_of(span.deeds)))
 
     def frame(self, cut: int, span: Span, *, terse: bool = False) -> Frame:
         kept = cut < len(self.ground.messages) and self.options.direction == "up-to"
