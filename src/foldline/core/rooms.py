@@ -56,7 +56,7 @@ LOG_LEAST = 0.15
 SAID_TWICE = 1.5
 """The user's words are shown in order, and the rules among them once more by themselves."""
 FRAME = 120
-"""Tokens of a checkpoint's opening and headings."""
+"""Tokens of a checkpoint's opening and headings, about, before it is known what it says."""
 RULES_MORE = 5
 """Rules have up to a fifth fewer tokens together than each by itself, by which they are chosen."""
 JOINTS = 24
