@@ -408,3 +408,12 @@ def test_words_said_once_in_a_form_of_their_own_outlive_routine():
     shown = notes(facts, Ledger(), 600, len)
     assert "the goat is in there" in shown.text
     assert dict(shown.left_out)["said"] > 30
+
+
+def test_what_one_long_message_leaves_when_it_is_shortened_others_take():
+    plan = " ".join(f"Then build step {at} of the great mill." for at in range(100))
+    said = [fact("user", plan, 0), *(fact("user", f"The goat {at} is in the shed {at}.", at) for at in range(1, 25))]
+    noted = notes(Facts(tuple(said)), Ledger(), len(plan) + 300, len, whole=len(plan) + 300)
+    assert noted.in_part == 1
+    assert noted.left_out == ()
+    assert "step 50 of" in noted.text

@@ -83,6 +83,10 @@ RULES = [
     "jangan hapus berkas",
     "không được xóa tệp",
     "ніколи не видаляй файли",
+    "Ah, and ask me before you merge.",
+    "Sizes are in bytes everywhere.",
+    "If a build takes over an hour, stop it.",
+    "- When you touch the schema, write a migration.",
 ]
 
 
@@ -98,10 +102,21 @@ def test_rules_are_recognised(sentence):
         "But why do you think session logs shouldn't be overwritten?",
         "should we keep the old one?",
         "What are the rules here?",
+        "If I run it twice, the second run fails.",
+        "When it starts, there is a warning in the log.",
+        "If that is so, can we go on?",
+        "can you tell me what it does",
     ],
 )
 def test_plain_statements_are_no_rules(sentence):
     assert not bears_rule(sentence)
+
+
+def test_an_order_full_of_numbers_is_not_pasted():
+    order = "Never bind the ports 7431, 7432, 7433, 7434, 7435, 7436, 7437, 7438, 7439."
+    assert not looks_pasted(order)
+    assert not looks_pasted(f"- {order}")
+    assert looks_pasted(order.removeprefix("Never bind "))
 
 
 def test_changes_of_mind_are_recognised():

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from foldline.core.announced import announced, announces
 from foldline.core.deeds import Deed
 from foldline.core.errors_seen import troubles
 from foldline.core.offers import taken
@@ -180,8 +181,11 @@ def _answer(words: str, asked: str) -> Iterator[str]:
 
 
 def _telling(words: str) -> Iterator[tuple[Kind, str]]:
+    lists = tuple(announced(words)) if len(words) <= 2 * LOOK else ()
+    listed = {sentence.text for text in lists for sentence in sentences(text)}
+    yield from (("rule", text) for text in lists)
     for sentence in _spoken(words):
-        if sentence.text.endswith(":"):  # what it announces are the lines behind it
+        if announces(sentence.text) or sentence.text in listed:
             continue
         if not sentence.pasted and bears_rule(sentence.text):
             yield "rule", sentence.text

@@ -82,8 +82,15 @@ def _within(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> t
     spare = room - noted.tokens
     if not noted.left_out or spare <= room // LITTLE:
         return noted, kept
-    again = _fitted(pieces, _choose(pieces, aim + spare, size), room, size)
+    fewer = _as_kept(pieces, kept)  # what was shortened leaves room to others, and stays as short
+    again = _fitted(pieces, _choose(fewer, aim + (0 if fewer != list(pieces) else spare), size), room, size)
     return max((noted, kept), again, key=lambda found: found[0].tokens)
+
+
+def _as_kept(pieces: Sequence[Piece], kept: Sequence[Piece]) -> list[Piece]:
+    """The pieces, those that were shortened in their shorter form."""
+    short = {(piece.section, piece.order, piece.rank): piece for piece in kept if piece.section == "said"}
+    return [short.get((piece.section, piece.order, piece.rank), piece) for piece in pieces]
 
 
 def _fitted(

@@ -27,6 +27,10 @@ LONG_MESSAGE = 1_500
 """Characters of a user message above which its pasted blocks are named instead of shown."""
 SHORT_MESSAGE = 500
 """Characters of a user message up to which a rule or a decision in it is shown with the whole of it."""
+BEGINNINGS = (2_500, 1_200, SHORT_MESSAGE)
+"""Characters of a long message's beginning that stand for it, where it does not fit: as many as there is room for."""
+WORTH = 0.7
+"""Share of a message below which its beginning is worth the cut."""
 LONGEST_WORDS = 6_000
 """Characters of the user's own words in one message that are shown: ten times what people type, a tenth of a dump."""
 LEFT_OUT = " left out here)"
@@ -129,13 +133,14 @@ def _is_quoted(text: str, told: str) -> bool:
 
 
 def _forms(text: str) -> list[str]:
-    """The words of a user message without what was pasted; how it begins."""
+    """The words of a user message without what was pasted; how it begins, by ever shorter beginnings."""
     words = shown_words(text)
-    beginning = head(words, SHORT_MESSAGE)
-    if len(beginning) < len(words) and len(words) > 2 * SHORT_MESSAGE:
-        kept = beginning.rsplit(None, 1)[0]
-        return [words, f"{kept} …\n({len(text) - len(kept):,} more characters{LEFT_OUT}"]
-    return [words]
+    return [words, *(_begun(text, head(words, length)) for length in BEGINNINGS if length < len(words) * WORTH)]
+
+
+def _begun(text: str, beginning: str) -> str:
+    kept = beginning.rsplit(None, 1)[0]
+    return f"{kept} …\n({len(text) - len(kept):,} more characters{LEFT_OUT}"
 
 
 def _place(message: Fact, telling: Mapping[int, Sequence[Fact]]) -> str:

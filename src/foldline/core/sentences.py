@@ -20,7 +20,8 @@ _RULE = re.compile(
     r"make sure|ensure|remember|keep|leave|stick to|stay away|hands off|off[- ]limits|no (?:more|need|new|longer)|"
     r"not allowed|forbidden|required?|requirements?|rules?|constraints?|conventions?|polic(?:y|ies)|"
     r"whatever (?:happens|you do)|from now on|going forward|at all times|under no circumstances|important|instead of|"
-    r"rather than|use .{1,40} not|"
+    r"rather than|use .{1,40} not|(?:ask|tell|check with|talk to|wait for) (?:me|us) (?:first|before)|ask first|"
+    r"everywhere|(?:every|each) time|whenever|"
     r"nie(?:mals)?|immer|nicht|kein[ea]?[nmrs]?|darf|dürfen|muss|müssen|nur|bitte|sollst?|"
     r"jamais|toujours|ne .{1,30} pas|uniquement|il faut|nunca|siempre|sólo|solo|debes?|mai|sempre|não|apenas|"
     r"nooit|altijd|alleen|moet|nigdy|zawsze|tylko|nie wolno|aldrig|alltid|måste|endast|asla|her zaman|sadece|yalnızca|"
@@ -30,6 +31,16 @@ _RULE = re.compile(
     r"|لا ت|يجب|دائم[اًا]|أبد[اًا]|ممنوع|فقط|मत |न करें|हमेशा|कभी|ज़रूर|अवश्य|केवल|सिर्फ",
     re.I,
 )
+_CASE = re.compile(
+    r"\W*(?:(?:and|but|also|so|oh|ah|please|in future|next time)\W+){0,3}(?:if|when|once|before|after|as soon as)\b"
+    r"[^?,]*,\s*(?:then\s+)?(?:please\s+)?"
+    r"(?!(?:i|we|it|you|he|she|they|there|the|this|that|these|those|a|an|my|our|your|his|its|their|what|why|how|who|or|"
+    r"and|but|can|could|would|will|is|are|was|were|does|did|has|have|maybe|perhaps|sometimes|everything|nothing)\b)"
+    r"[a-z]+\b[^?]*$",
+    re.I,
+)
+"""What to do in a case: "If a test is slow, mark it." """
+_ORDERS = re.compile(r"(?:never|always|do not|don'?t|avoid|please|keep|leave|make sure|you must)\b", re.I)
 _ASKED = re.compile(
     r"\W*(?:(?:but|and|so|ok(?:ay)?|then|hm+|wait|well|also)\W+)*(?:why|what|how|where|when|who|whose|which|"
     r"is|are|was|were|do|does|did|should|shall|has|have|had|isn'?t|aren'?t|doesn'?t|didn'?t|shouldn'?t|warum|wieso|wie|"
@@ -93,10 +104,15 @@ def _pieces(line: str) -> Iterator[str]:
 
 
 def looks_pasted(line: str) -> bool:
-    """Code, a log line, a stack frame: more signs than words have."""
-    if len(line) <= SHORT_LINE:
+    """Code, a log line, a stack frame: more signs than words have, and nobody's order."""
+    if len(line) <= SHORT_LINE or _orders(line):
         return False
     return _letters(line) < (0.85 if len(line) > LONG_LINE else 0.75) * len(line)
+
+
+def _orders(line: str) -> bool:
+    item = ITEM.match(line)
+    return _ORDERS.match(line, item.end() if item else 0) is not None
 
 
 def _letters(line: str) -> int:
@@ -108,7 +124,7 @@ def _letters(line: str) -> int:
 
 def bears_rule(sentence: str) -> bool:
     """It tells what must, may or must not be done, in a way a list of words knows. A question asks it."""
-    return _RULE.search(sentence) is not None and not _ASKED.match(sentence)
+    return (_RULE.search(sentence) or _CASE.match(sentence)) is not None and not _ASKED.match(sentence)
 
 
 def turns(sentence: str) -> bool:

@@ -1,0 +1,75 @@
+"""A list that a rule announces is a rule with its list: neither says anything without the other."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foldline import Budget, Compactor
+from foldline.core.announced import MOST, PART, announced, announces
+from foldline.testing import Session
+
+LEADS = ("Never do any of these:", "Rules:", "**Do not:**", "Only these commands are allowed:", "请不要：", "Niemals:")
+
+
+def text_of(view):
+    contents = (message["content"] for message in view)
+    return "\n".join(
+        text if isinstance(text, str) else "\n".join(part.get("text", "") for part in text) for text in contents
+    )
+
+
+items = st.from_regex(r"[a-z/.]{1,12}( [a-z/.]{1,12}){0,8}", fullmatch=True)
+
+
+@given(st.sampled_from(LEADS), st.lists(items, min_size=1, max_size=30), st.sampled_from(["- ", "* ", "3. "]))
+def test_every_item_stands_behind_its_announcement(lead, listed, mark):
+    lines = [f"{mark}{item}" for item in listed]
+    parts = list(announced("\n".join(("Hello.", lead, *lines, "", "Thanks."))))
+    assert [line for part in parts for line in part.split("\n")[1:]] == lines
+    assert {part.split("\n")[0] for part in parts} == {lead}
+    assert all(len(part) <= len(lead) + PART + max(map(len, lines)) + len(lines) for part in parts)
+
+
+@given(st.text(st.sampled_from("Never only:-*1. \n`ab")))
+def test_every_line_of_it_was_said(words):
+    for part in announced(words):
+        assert all(line in words for line in part.split("\n"))
+
+
+@pytest.mark.parametrize(
+    ("words", "lists"),
+    [
+        ("Never touch:\n\n- a\n\n- b\n\nThen go on.", ["Never touch:\n\n- a\n\n- b"]),
+        ("Fix it. Only use this:\n```\nmake test\n```\nok", ["Only use this:\n```\nmake test\n```"]),
+        ("Never push to these:\nmain\nrelease\n\nFix it.", ["Never push to these:\nmain\nrelease"]),
+        ("Rules:\n- a\n  and more of it\nnot this", ["Rules:\n- a\n  and more of it"]),
+        ("Never push. The log says:\n- a", []),
+        ("Instead of line 3:\nx = 1", []),
+        ("Requirements:\n- a", []),
+        ("Never:", []),
+        ("Never:\n\nA paragraph.", []),
+        ("```\nNever:\n- a\n```", []),
+        (f"Never:\n- {'a' * MOST}\n- b", []),
+    ],
+)
+def test_examples(words, lists):
+    assert list(announced(words)) == lists
+
+
+def test_an_announcement_may_be_bold():
+    assert announces("**Never:**")
+    assert not announces("Never: this")
+
+
+@pytest.mark.parametrize("window", [2_000, 4_000, 16_000])
+def test_in_a_crowded_window_the_list_stands_with_what_announces_it(window):
+    rule = "Never do any of these:\n- push to zulu7\n- rename the yankee table"
+    session = Session().user("Fix the parser.").user(f"{rule}\n\nThanks!")
+    for number in range(60):
+        session.user(f"Now look at part {number} of the parser, would you.")
+        session.tools(("Bash", json.dumps({"command": f"make part{number}"}), "all is well in this part " * 60))
+    maker = Compactor(Budget(window=window, reserve=200), secret=b"s")
+    view = maker.fit(session.request()["messages"]).messages
+    assert rule in text_of(view)
