@@ -439,6 +439,14 @@ def test_an_error_that_is_no_overflow_is_passed_on_as_it_is():
         maker.on_overflow(maker.fit(working().request()), error.body)
 
 
+def test_a_refusal_whose_numbers_cannot_be_is_believed_in_its_limit_only():
+    maker, other = compactor(), Session().user("Count the handlers. " * 60).request()
+    fitted = maker.fit(working().request())
+    again = maker.on_overflow(fitted, RuntimeError("prompt is too long: 10 tokens > 4000 maximum"))
+    assert again.receipt.tokens_after < min(fitted.receipt.tokens_after, 4_000)
+    assert maker.fit(other).receipt.tokens_before == compactor().fit(other).receipt.tokens_before
+
+
 class Provider:
     """Refuses prompts over its limit, by its own count, as Anthropic does; remembers what it was sent."""
 

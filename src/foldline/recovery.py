@@ -21,6 +21,8 @@ TRIES = 3
 """How often a refused prompt is made smaller before the refusal is passed on."""
 OUTPUT_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 """What providers call the limit of the reply."""
+BELIEVED = 0.5
+"""Share of the limit below which the size of a refused prompt cannot be meant: the reply would have to have the rest."""
 RESERVE_SHARE = 8
 """Of a window that turned out smaller than thought, what is kept for the reply."""
 
@@ -30,6 +32,8 @@ def heard(error: Any, tries: int) -> Overflow:
     said = understand(error)
     if not isinstance(said, Overflow) or tries >= TRIES:
         raise error if isinstance(error, BaseException) else said
+    if said.tokens and said.limit and said.tokens < said.limit * BELIEVED:  # nothing of that size is too large
+        return Overflow(str(said), status=said.status, limit=said.limit)
     return said
 
 
