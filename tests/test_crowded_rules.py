@@ -127,3 +127,15 @@ def test_of_more_rules_than_there_is_room_for_as_many_are_shown_as_fit(window, c
     free = fitted.receipt.room - fitted.receipt.tokens_after
     assert lost == 0 or free < window * 0.1
     assert lost == dict(fitted.receipt.left_out).get("rules", 0)
+
+
+@pytest.mark.parametrize("caller", [False, True])
+@pytest.mark.parametrize("share", [0.5, 0.7, 0.8])
+def test_beside_a_large_system_prompt_what_is_left_of_the_bytes_is_used(share, caller):
+    window = 8_000
+    session = Session(system=words(share, window)).user(RULE).assistant("ok")
+    session.tools(("Bash", json.dumps({"command": "make"}), words(0.3, window))).user("go on")
+    budget = Budget(window=window, reserve=0, max_bytes=len(session.request()["system"]) + 1_400)
+    fitted = Compactor(budget, FakeCaller([SUMMARY]) if caller else None, secret=b"s").fit(session.request())
+    assert RULE in json.dumps(fitted.request)
+    assert len(json.dumps(fitted.request)) <= budget.max_bytes

@@ -52,6 +52,7 @@ class Budget:
     """Tokens of the window, tokens kept for the reply, and the marks between, as shares of the room.
 
     `max_bytes` is the largest request the provider takes, whatever its tokens: pictures are few tokens and many bytes.
+    Messages, system prompt and tools are counted: take off what else a request has, such as a schema for its reply.
     """
 
     window: int

@@ -46,8 +46,10 @@ def limits_of(ground: Ground, options: Options, budget: Budget, meter: Meter, de
 def _text_share(ground: Ground, budget: Budget, most: int, meter: Meter) -> float:
     """The part of the room that text may take."""
     plain = tuple(message for message in ground.messages if not _shows(message))
-    size = meter.count(ground.conversation.with_messages(plain))
-    return min(most * MARGIN * size.tokens / max(size.bytes, 1) / budget.room, 1.0)
+    head, size = (meter.count(ground.conversation.with_messages(some)) for some in ((), plain))
+    left = max(most - head.bytes, 0) * MARGIN  # the head stays as it is
+    tokens = head.tokens + left * (size.tokens - head.tokens) / max(size.bytes - head.bytes, 1)
+    return min(tokens / budget.room, 1.0)
 
 
 def _shows(message: Message) -> bool:

@@ -40,6 +40,10 @@ SHORT = 128
 MESSAGE, CALL, RESULT, TOOL, HEAD = 4, 12, 8, 12, 4
 """Tokens around a message (role, borders), a call, a result, a tool definition, a whole prompt. Rounded up."""
 
+ENVELOPE_BYTES, FRAMING_BYTES, SEPARATOR_BYTES = 200, 40, 2
+"""Bytes of a request around its messages (the model, a few settings), of a message or a part around its text where that
+has still to be written, and between two messages."""
+
 TOOLS_PREAMBLE = 500
 """Tokens some providers put before tool definitions, unseen: they widen the bounds, not the count."""
 
@@ -141,8 +145,8 @@ class Sizer:
             return known[1]
         self.work = self.work._replace(messages=self.work.messages + 1)
         size = total(map(self.part, message.parts), Size(text=MESSAGE))
-        if message.raw is not None:
-            size = size._replace(bytes=len(message.raw))
+        written = size.bytes + FRAMING_BYTES * (1 + len(message.parts)) if message.raw is None else len(message.raw)
+        size = size._replace(bytes=written + SEPARATOR_BYTES)
         self._make_room()
         self._messages[id(message)] = ref(message), size
         return size
@@ -156,7 +160,8 @@ class Sizer:
 
     def head(self, head: Head) -> Size:
         """Tokens of the system prompt and the tools with their framing."""
-        size = total(map(self.part, head.system), Size(text=HEAD, error=TOOLS_PREAMBLE if head.tools else 0))
+        preamble = TOOLS_PREAMBLE if head.tools else 0
+        size = total(map(self.part, head.system), Size(text=HEAD, error=preamble, bytes=ENVELOPE_BYTES))
         return total((self._written(tool.text, TOOL) for tool in head.tools), size)
 
     def part(self, part: Part) -> Size:
