@@ -22,7 +22,7 @@ TRIES = 3
 OUTPUT_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 """What providers call the limit of the reply."""
 BELIEVED = 0.5
-"""Share of the limit below which the size of a refused prompt cannot be meant: the reply would have to have the rest."""
+"""Share of the limit below which a refused prompt cannot lie: the reply would have to have the rest."""
 RESERVE_SHARE = 8
 """Of a window that turned out smaller than thought, what is kept for the reply."""
 
