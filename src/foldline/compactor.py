@@ -206,6 +206,7 @@ class Compactor:
         except CannotFit as cannot:
             options = replace(options, to=recovery.smallest(cannot, min(refused - 1, options.budget.room), error))
             again = self._run(fitted.given, options, fitted.pins, fitted.view.dialect)
+        recovery.must_be_smaller(again.view, again.receipt.tokens_after, refused, error)
         return replace(again, tries=fitted.tries + 1)
 
     async def aon_overflow(self, fitted: Fitted, error: Any) -> Fitted:
@@ -216,6 +217,7 @@ class Compactor:
         except CannotFit as cannot:
             options = replace(options, to=recovery.smallest(cannot, min(refused - 1, options.budget.room), error))
             again = await self._arun(fitted.given, options, fitted.pins, fitted.view.dialect)
+        recovery.must_be_smaller(again.view, again.receipt.tokens_after, refused, error)
         return replace(again, tries=fitted.tries + 1)
 
     def call(self, function: Callable[..., T], request: Mapping[str, Any], *, pin: Iterable[int] = ()) -> T:

@@ -15,6 +15,7 @@ from typing import Any
 from foldline.core.budget import Budget
 from foldline.core.policy import emergency
 from foldline.errors import CannotFit, Overflow
+from foldline.model import Conversation
 from foldline.overflow import output_too_long, understand
 
 TRIES = 3
@@ -54,10 +55,21 @@ def with_smaller_output(request: Mapping[str, Any], error: Exception) -> dict[st
 
 
 def smallest(cannot: CannotFit, most: int, error: Any) -> int:
-    """The size of the smallest view there is, where it may be taken though it is larger than was aimed at."""
+    """The size to aim at where nothing is as small as was aimed at first: just below what was refused, for the smallest
+    view there is has hardly more than its frame. Raises where that is not below it."""
     if cannot.tokens > most:
         raise cannot from (error if isinstance(error, BaseException) else None)
-    return cannot.tokens
+    return most
+
+
+def must_be_smaller(view: Conversation, tokens: int, refused: int, error: Any) -> None:
+    """Raises where what would be sent next is no smaller than what was refused: it would be refused again."""
+    if tokens >= refused:
+        what = (
+            f"the provider refused {refused:,} tokens, and no view is smaller; a model with a larger window would help"
+        )
+        cannot = CannotFit(what, smallest=view, tokens=tokens, allowed=refused - 1)
+        raise cannot from (error if isinstance(error, BaseException) else None)
 
 
 def learnt(budget: Budget, window: int | None) -> Budget:

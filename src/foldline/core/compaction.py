@@ -22,7 +22,7 @@ from foldline.core.checkpoint import Checkpoint, compose, framed, snapshot_of
 from foldline.core.cuts import MIN_KEEP, choose, legal
 from foldline.core.cycles import Pairing
 from foldline.core.effects import Asking
-from foldline.core.fold import BrokenPromise
+from foldline.core.fold import BrokenPromise, with_cycles
 from foldline.core.ground import Ground
 from foldline.core.limits import limits_of, refusal
 from foldline.core.meter import Meter, Tally
@@ -276,7 +276,7 @@ class Compaction:
         messages = self.ground.messages[cut:]
         if settings is None and not self.ground.plan.stubs:
             return sum(self.rooms.each[cut:])
-        pinned = [self.ground.messages[pin] for pin in self.options.pins if cut <= pin < cut + len(messages)]
+        pinned = [self.ground.messages[pin] for pin in with_cycles(self.options.pins, self.pairing) if pin >= cut]
         pruned = stubbed(messages, settings or only(self.options.prune), self.ground.plan.stubs, pinned)
         return round(sum(map(self.meter.message, pruned.messages)) * self.meter.ratio)
 

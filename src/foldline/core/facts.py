@@ -157,8 +157,7 @@ def _words(said: _Said) -> Iterator[Fact]:
             offered.append(message.text)
             continue
         words, at = own_words(message), partial(Fact, source=message.identity, at=number)
-        media = sum(type(part) is Media for part in message.parts) if message.origin is Origin.USER else 0
-        attached = f"{media} attached" if media else ""
+        attached = attached_to(message)
         if words:
             yield at("user", words, about=attached)
             about = (taken(words, "\n".join(offered)) if asked else "") or asked
@@ -168,6 +167,12 @@ def _words(said: _Said) -> Iterator[Fact]:
             offered.clear()
         elif attached:
             yield at("media", attached)
+
+
+def attached_to(message: Message) -> str:
+    """How many pictures or files came with the user's words."""
+    media = sum(type(part) is Media for part in message.parts) if message.origin is Origin.USER else 0
+    return f"{media} attached" if media else ""
 
 
 def _answer(words: str, asked: str) -> Iterator[str]:

@@ -16,6 +16,7 @@ from foldline.core.checkpoint import Checkpoint
 from foldline.core.cuts import legal
 from foldline.core.cycles import Pairing, moved, pair
 from foldline.core.effects import Recalled, ViewPlan
+from foldline.core.facts import attached_to
 from foldline.core.fold import Base, carried, newest_user, standing, with_cycles
 from foldline.core.usertext import own_words
 from foldline.model import Conversation, Grammar, Message
@@ -48,6 +49,11 @@ class Ground:
     def number(self) -> int:
         """The number of that message in the whole history, however often it was folded."""
         return self.past.stop if self.past else self.begin
+
+    @property
+    def pins(self) -> tuple[int, ...]:
+        """What was pinned before. A view whose end was folded has all before it in its plan, and that is no pin."""
+        return () if self.shown and self.shown.recipe.direction == "from" else self.plan.pins
 
     @property
     def view(self) -> tuple[Message, ...]:
@@ -89,8 +95,8 @@ def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | Non
     """The view as its plan says; None where what the checkpoint covers is not all there."""
     messages = given.messages
     suffix = checkpoint.recipe.direction == "from"
-    start = plan.start if suffix and plan.start <= len(messages) else _found(given, plan, checkpoint)
-    if start is None:
+    start = _found(given, plan, checkpoint)
+    if start is None or (suffix and start != plan.start):  # what stands before its pivot is known by numbers
         return None
     moved = start != plan.start
     pins = () if moved else plan.pins
@@ -142,7 +148,8 @@ def _fed_back(ground: Ground, at: int, checkpoint: Checkpoint) -> Ground:
     suffix = checkpoint.recipe.direction == "from"
     said = checkpoint.facts.of("user")
     behind = ground.messages[at + 1 : at + 2]
-    covered = bool(not suffix and said and behind and own_words(behind[0]) == said[-1].text)
+    words = [(own_words(message), attached_to(message)) for message in behind]
+    covered = not suffix and words == [(fact.text, fact.about) for fact in said[-1:]]
     start = at + 1 + covered
     return replace(
         ground,

@@ -63,7 +63,7 @@ def refusal(limits: Limits, ground: Ground, options: Options, view: tuple[Messag
     heavy = limits.bytes is not None and size.bytes > limits.bytes
     which = "with this pivot" if options.pivot is not None else "there is"
     found = f"{size.bytes:,} bytes, and {limits.bytes:,}" if heavy else f"{size.tokens:,} tokens, and {limits.most:,}"
-    pins = " fewer pins," if options.pins or ground.plan.pins else ""
+    pins = " fewer pins," if options.pins or ground.pins else ""
     larger = "a larger max_bytes" if heavy else "a larger window"
     other = "another pivot" if options.pivot is not None else f"{larger},{pins} a smaller system prompt or fewer tools"
     return CannotFit(

@@ -140,7 +140,7 @@ class Rooms:
     def fixed(self) -> int:
         """Tokens that are there whatever is folded: tools, system prompt, system messages, what is pinned."""
         messages = self.ground.messages
-        pinned = {pin for pin in (*self.pins, *self.ground.plan.pins) if 0 <= pin < len(messages)}
+        pinned = {pin for pin in (*self.pins, *self.ground.pins) if 0 <= pin < len(messages)}
         pinned -= {self.newest} if self.carried else set()
         stay = {*standing(messages, len(messages)), *pinned}
         tokens = self.meter.head(self.ground.conversation.head) + sum(self.meter.message(messages[at]) for at in stay)

@@ -74,7 +74,7 @@ class Spans:
         newest, messages = self.newest, self.ground.messages
         if newest is None or newest >= cut or self.options.direction == "from":
             return span.facts
-        pinned = (pin for pin in (*self.ground.plan.pins, *self.options.pins) if 0 <= pin < cut)
+        pinned = (pin for pin in (*self.ground.pins, *self.options.pins) if 0 <= pin < cut)
         sources = {messages[index].identity for index in (newest, *pinned)}
         kinds = ("user", "rule", "decision") if scarce else ("user",)
         return Facts(tuple(fact for fact in span.facts.facts if fact.kind not in kinds or fact.source not in sources))

@@ -48,7 +48,8 @@ class Views:
         front = front_again(self.ground.conversation.grammar, messages, plan, checkpoint)
         view = (*front, *messages[plan.start :])
         settings = clamp or only(self.options.prune)
-        pruned = stubbed(view, settings, self.ground.plan.stubs, [messages[pin] for pin in plan.pins])
+        whole = {*plan.pins, *with_cycles(self.options.pins, self.pairing)}
+        pruned = stubbed(view, settings, self.ground.plan.stubs, [messages[pin] for pin in whole])
         given = self.ground.conversation
         pairing = behind(front, self.ground, self.pairing, plan.start)
         mended = repair(pruned.messages, given.grammar, pairing, thinking=given.head.thinks_first)
@@ -73,7 +74,8 @@ class Views:
             carried = newest if newest is not None and newest >= cut else None
             shown = {*range(cut), *with_cycles(self.options.pins, self.pairing)}
             carried = None if carried in shown else carried
-            return replace(plan, start=len(messages), pins=tuple(sorted(shown)), carried=carried), ()
+            plan = replace(plan, start=len(messages), silent=silent_before(digests, len(messages)))
+            return replace(plan, pins=tuple(sorted(shown)), carried=carried), ()
         pins = self._pins(cut)
         plan = replace(plan, pins=pins, silent=silent_before(digests, cut))
         if newest is None or newest >= cut or newest in pins:
@@ -87,7 +89,5 @@ class Views:
 
     def _pins(self, cut: int) -> tuple[int, ...]:
         """Messages before the cut that stay as they are: those named now, and those pinned before."""
-        shown = self.ground.shown
-        before = () if shown and shown.recipe.direction == "from" else self.ground.plan.pins
-        named = (pin for pin in (*before, *self.options.pins) if 0 <= pin < cut)
+        named = (pin for pin in (*self.ground.pins, *self.options.pins) if 0 <= pin < cut)
         return tuple(sorted(with_cycles(named, self.pairing)))

@@ -1,0 +1,123 @@
+"""The turn after a fold of any kind: what the fold showed, and what it left to others to show, is still there."""
+
+import json
+
+import pytest
+
+from foldline import Budget, Compactor, validators
+from foldline.errors import CannotFit
+from foldline.testing import SUMMARY, FakeCaller, Session
+
+DIALECTS = ("anthropic", "openai-chat", "openai-responses", "gemini")
+SLOTS = ("messages", "input", "contents")
+SAID = ("Build the csv export for team quokka.", "Never push to branch zulu.", "The deadline is the ninth of yankee.")
+FILLER = "alpha beta gamma delta "
+
+
+def begun(dialect):
+    session = Session(dialect, system="You are careful.")
+    for words in SAID:
+        session.user(words).assistant("ok")
+    return session
+
+
+def worked(session, first, last):
+    for step in range(first, last):
+        session.user(f"Step {step}, please.").tools(("Bash", json.dumps({"command": "make"}), FILLER * 60), text="ok")
+    return session
+
+
+def messages_of(request):
+    return next(request[slot] for slot in SLOTS if slot in request)
+
+
+@pytest.mark.parametrize("caller", [False, True])
+@pytest.mark.parametrize("later", ["fit", "compact", "to"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_stood_before_a_pivot_is_told_when_that_is_folded_too(dialect, later, caller):
+    maker = Compactor(Budget(window=12_000, reserve=1_500), FakeCaller([SUMMARY]) if caller else None, secret=b"s")
+    session = worked(begun(dialect), 0, 12)
+    maker.compact(session.request(), direction="from", pivot=6)
+    worked(session, 12, 60 if later == "fit" else 13)
+    how = {"fit": maker.fit, "compact": maker.compact, "to": lambda request: maker.compact(request, to=1_400)}[later]
+    fitted = how(session.request())
+    shown = json.dumps(fitted.request)
+    assert [words for words in SAID if words not in shown] == []
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_list_that_is_divided_otherwise_loses_nothing_behind_a_pivot(dialect):
+    maker, session = Compactor(Budget(window=24_000, reserve=3_000), secret=b"s"), worked(begun(dialect), 0, 6)
+    maker.compact(session.request(), direction="from", pivot=5)
+    request = session.user("Go on.").request()
+    note = "<system-reminder>be nice</system-reminder>"
+    messages_of(request).insert(
+        1, {"role": "user", "parts": [{"text": note}]} if dialect == "gemini" else {"role": "user", "content": note}
+    )
+    shown = json.dumps(maker.fit(request).request)
+    assert [words for words in SAID if words not in shown] == []
+    assert "Step 5" in shown
+
+
+@pytest.mark.parametrize("caller", [False, True])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_pinned_result_behind_the_cut_is_whole_now_and_later(dialect, caller):
+    maker = Compactor(Budget(window=24_000, reserve=3_000), FakeCaller([SUMMARY]) if caller else None, secret=b"s")
+    session = Session(dialect).user("Build the export. " + FILLER * 200)
+    for step in range(3):
+        session.user(f"Step {step} {FILLER * 200}").assistant("fine")
+    session.tools(*(("Read", json.dumps({"file_path": name}), FILLER * 1_450) for name in ("spec.md", "a.md", "b.md")))
+    listed = messages_of(session.request())
+    pin = next(place for place, message in enumerate(listed) if len(json.dumps(message)) > 20_000)
+    first = maker.fit(session.user("Go on with it.").request(), pin=[pin])
+    second = maker.fit(session.user("And?").request(), pin=[pin])
+    assert listed[pin] in messages_of(first.request)
+    assert second.messages[: len(first.messages)] == first.messages
+    assert validators.check(messages_of(second.request), dialect) == []
+
+
+class TooLong(Exception):
+    def __init__(self):
+        super().__init__("prompt is too long")
+
+
+@pytest.mark.parametrize("caller", [False, True])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_refusal_beside_a_large_head_costs_no_rule(dialect, caller):
+    maker = Compactor(Budget(window=50_000, reserve=6_000), FakeCaller([SUMMARY]) if caller else None, secret=b"s")
+    session = Session(dialect, system=f"You are careful. {FILLER * 5_000}").user("Build it.")
+    rules = [f"Never touch file conf{number}.toml." for number in range(7)]
+    for rule in rules:
+        session.assistant("ok").user(rule)
+    worked(session, 0, 4)
+    sent = []
+
+    def refuse(**request):
+        sent.append(json.dumps(request))
+        raise TooLong
+
+    with pytest.raises((TooLong, CannotFit)):
+        maker.call(refuse, session.request())
+    sizes = list(map(len, sent))
+    assert sizes == sorted(set(sizes), reverse=True)
+    assert len(sizes) > 1
+    after = maker.fit(session.user("Go on.").request()).request
+    assert [rule for rule in rules for view in (*sent, json.dumps(after)) if rule not in view] == []
+
+
+def test_what_is_said_again_with_a_picture_is_not_what_was_folded():
+    maker, session = Compactor(Budget(window=8_000, reserve=1_000), secret=b"s"), Session().user("Build it.")
+    for _ in range(10):
+        session.user("continue").tools(("Bash", json.dumps({"command": "make"}), FILLER * 60), text="ok")
+    request = session.request()
+    last = max(place for place, message in enumerate(request["messages"]) if "continue" in json.dumps(message))
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
+    request["messages"][last]["content"] = [{"type": "text", "text": "continue"}, picture]
+    fed_back = list(maker.compact(request, pivot=last).messages)
+    for step in range(6):
+        fed_back += [{"role": "assistant", "content": "ok"}, {"role": "user", "content": f"now {step} {FILLER * 200}"}]
+    fitted = maker.fit({**request, "messages": fed_back})
+    assert fitted.receipt.action == "compact"
+    kept = maker.archive.expand(fitted.receipt.checkpoint)
+    assert any(b"iVBORw0KGgo=" in (message.raw or b"") for message in kept)
+    assert "1 attached" in json.dumps(fitted.messages)
