@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foldline.core.answers import affirms
 from foldline.core.claims import claims, frees
-from foldline.core.consent import Consents, affirms
+from foldline.core.consent import Consents
 from foldline.core.cycles import pair
 from foldline.core.deeds import deeds
 from foldline.core.facts import Facts, facts_of

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.told import quotes, told, unquoted
+from foldline.core.told import as_order, attribution, commands, quotes, reads_as_words, told, unquoted
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,7 @@ def test_orders_are_found(line, order):
         "The audit log is old",
         "A commit and a call",
         "store.delete(x) is fast",
+        "Now it is retry(open, 3)",
         "",
     ],
 )
@@ -66,6 +67,9 @@ def test_reports_are_none(line):
         "At the user's behest delete it",
         "Der Nutzer möchte delete it",
         "用户要求 delete it",
+        "delete it (requested by the user)",
+        "delete it: the user's choice",
+        "the user picked delete it",
     ],
 )
 def test_words_of_the_user_are_known(line):
@@ -73,9 +77,67 @@ def test_words_of_the_user_are_known(line):
     assert "delete it" in unquoted(line).casefold()
 
 
-@pytest.mark.parametrize("line", ["The user model has a name", "Added by user id", "Users log in", "(user message)"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "The user model has a name",
+        "Added by user id",
+        "Users log in",
+        "(user message)",
+        "Show the user the rule",
+        "The user was asked about it",
+    ],
+)
 def test_other_lines_put_nothing_into_the_users_mouth(line):
     assert not quotes(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "order"),
+    [
+        ("- staging_rows to be truncated", "truncated staging_rows"),
+        ("log deletion pending", "deletion log pending"),
+        ("The key still to be uploaded to the mirror", "uploaded The key to the mirror"),
+        ("Look at the log", ""),
+        ("3 tests passed", ""),
+        ("The station", ""),
+    ],
+)
+def test_a_deed_named_behind_what_it_is_done_to_is_turned_into_an_order(line, order):
+    assert as_order(line) == order
+
+
+@pytest.mark.parametrize(
+    ("line", "commanded"),
+    [
+        ("- [ ] log", True),
+        ("TODO: log", True),
+        ("- You must go", True),
+        ("- [x] log", False),
+        ("The TODO", False),
+    ],
+)
+def test_some_lines_say_themselves_that_they_are_to_be_done(line, commanded):
+    assert commands(line) is commanded
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("clear the whole archive now", True),
+        ("rm -rf the old archive now", False),
+        ("x = one two three four", False),
+        ("from a import b as c", False),
+        ("git push origin", False),
+    ],
+)
+def test_words_in_a_fence_are_told_from_code(line, words):
+    assert reads_as_words(line) is words
+
+
+def test_a_line_is_parted_at_the_words_that_name_the_user():
+    assert attribution("**Store**: the user chose sqlite") == ("**Store**: the ", " sqlite")
+    assert attribution("no one said it") == ("", "no one said it")
 
 
 @given(st.text(max_size=120))

@@ -9,6 +9,9 @@ Whether the user's words bear a claim out is told in consent.py.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+
+from foldline.core.clauses import SEPARATE
 
 _PERSON = (
     r"(?:user|customer|client|owner|maintainer|operator|human|admin(?:istrator)?|manager|boss|lead|reviewer|"
@@ -58,6 +61,7 @@ _CLAIMS = tuple(
         rf"\b(?:is|was|are|were|been|already|fully|explicitly)\s+{_SURELY}\b",
         rf"^\W*(?:{_SURELY}|agreed)\b\s*(?:[:—–-]|\b(?:to|for|that|on)\b)",
         rf"[:;=|—–-]\s?{_SURELY}\W*$|\b{_DEED}\s+{_SURELY}\W*(?:$|\()",
+        r"[(\[]\s?(?:already |explicitly |pre-?)?(?:approved|authori[sz]ed|ok'?d|okayed|green-?lit|signed off)\s?[)\]]",
         r"\bas (?:was |already |previously |has been )*(?:agreed|approved|authori[sz]ed)\b|\bwe(?:'ve| have| had)?"
         r"(?: all| both)? agreed\b|\bis a go\b(?=\W*$|\W+(?:for|after|once|now|from)\b)",
         rf"\bno (?:further |more |additional |extra |other )?{_NOUN}\b[^.\n]{{0,12}}\b(?:needed|required|necessary)\b",
@@ -87,7 +91,7 @@ _CLAIMS = tuple(
 )
 _OPEN_BEFORE = re.compile(
     r"\b(?:not|never|no|nobody|cannot|can't|won't|n't|yet to|await\w*|wait\w*|pending|needs?|needing|needed|requires?|"
-    r"requiring|must|should|ask\w*|seek\w*|get|getting|obtain|requests?|requesting|until|unless|before|if|once|whether|"
+    r"requiring|must|should|ask\w*|claim\w*|alleg\w+|purport\w*|pretend\w*|fake\w*|forged|seek\w*|get|getting|obtain|requests?|requesting|until|unless|before|if|once|whether|"
     r"lacks?|lacking|without|missing|want\w*|for|do not|don't)\W+(?:\w+\W+){0,3}$",
     re.I,
 )
@@ -105,7 +109,7 @@ _LATER = re.compile(r"\b(?:after|when|as soon as)\W+(?:the\W+|our\W+)?$", re.I)
 _NO_WAITING = re.compile(r"(?:no|without)\b", re.I)
 _FORBIDS = re.compile(r"\b(?:not|never|no|don't|do not|must|can't|cannot|may not|nothing|refuse\w*)\b|n't\b", re.I)
 
-_SENTENCE = re.compile(r"(?<=[.!;])\s+|(?<=[。！；])")
+_SENTENCE = re.compile(rf"{SEPARATE}|(?<=！)")
 
 _ASKING = (
     r"(?:ask(?:ing)?|confirm(?:ing|ation)?|approv(?:al|ing)|permission|check(?:ing)? (?:with|back|in)|"
@@ -134,6 +138,7 @@ _LIMITS = re.compile(
 )
 
 
+@lru_cache(maxsize=256)  # a line is asked about as a whole, by its clauses, and once more when some of it is cut
 def claims(line: str) -> bool:
     """It says that someone agreed, and that this has happened."""
     return any(not _is_open(line, match) for pattern in _CLAIMS for match in pattern.finditer(line))

@@ -38,7 +38,8 @@ def unmasked(text: str) -> str:
         text = html.unescape(text)
     if text.isascii():
         return text
-    text = "".join(_letter(character) for character in _UNSEEN.sub("", text))
+    text = _UNSEEN.sub("", text)
+    text = text.translate({ord(character): _letter(character) for character in set(text)})
     latin = text.translate(_LOOK_ALIKES)
     if latin.isascii():
         return latin

@@ -16,10 +16,21 @@ a an the to of and in is for on with it its be as at by that this then from into
 i me my they them their he she his her will would shall can may must should need have has had do does did done so if
 when while all any each every also just please always never user users want ask request remember instruct require
 tell told say said note important continue before after anything
-something else
+something else no nor only both don doesn didn isn aren wasn won shouldn mustn t s ll ve re personally explicitly
+der die das den dem des ein eine einen und oder nicht nie kein keine keinen im in zu mit von für auf
 """
 EMPTY = frozenset(_BINDING_WORDS.split())
 """Words that bind or frame others and say nothing of where a line comes from."""
+_ALIKE = """
+folder directory dir; dependency dep deps library; change modify edit alter touch; short brief; one single;
+give provide; big large; stay remain; automatic auto; repository repo; config configuration; db database;
+documentation doc docs; delete remove erase deletion removal; run execute execution; show display; function method;
+identical same; permit allow; forbid prohibit; truncate truncation; install installation; deploy deployment;
+revoke revocation; migrate migration; create creation; rotate rotation; publish publication
+"""
+_SAME = {word: group.split()[0] for group in _ALIKE.split(";") for word in group.split()}
+"""What summaries say for one another when they retell something, a deed and its noun among it; each with the word it is
+compared as."""
 
 
 def stems(text: str) -> list[str]:
@@ -30,22 +41,33 @@ def stems(text: str) -> list[str]:
 
 @lru_cache(maxsize=65_536)  # a conversation says the same words again and again
 def stem(word: str) -> str:
+    found = root(word)
+    return _STEM_OF.get(found, found)
+
+
+@lru_cache(maxsize=65_536)
+def root(word: str) -> str:
+    """A word without its ending, whatever else it may be said as."""
     if not word.isascii():
         return word
-    for ending in ("ing", "ed", "es", "s"):
+    for ending, instead in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
-            word = word[: -len(ending)]
+            word = word[: -len(ending)] + instead
             break
     if len(word) > 3 and word[-1] == word[-2]:
         return word[:-1]
     return word[:-1] if len(word) > 3 and word.endswith("e") else word
 
 
+_ENDINGS = (("ies", "y"), ("ied", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""))
+_STEM_OF = {root(word): root(same) for word, same in _SAME.items()}
+
+
 _ACTING = """
 run execute send post upload delete remove install curl wget push publish email forward copy move write add set disable
 enable export open visit fetch download call grant share print include commit merge deploy create append replace
 overwrite rotate revoke pass paste put store save log leak expose embed insert drop reset rm bash sh npx eval invoke
-give turn switch dump take hide skip bypass transfer
+give turn switch dump take hide skip bypass transfer truncate restart wipe purge destroy revert charge
 """
 ACTING = frozenset(_ACTING.split())
 ORDERS = frozenset(map(stem, ACTING))

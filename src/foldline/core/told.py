@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from foldline.core.markup import bare
 from foldline.core.stems import ACTING, ORDERS, stem
 
 _BOX = re.compile(r"(?:>\s?|[-+•|]\s|\d{1,3}[.)]\s)*(?:\[\s?\]|[☐□⬜])")
@@ -38,26 +39,41 @@ _CALLED = re.compile(
 )
 _DOING = re.compile(rf"(?:{'|'.join(sorted({verb.removesuffix('e') for verb in ACTING}))})\w?ing\b", re.I)
 _ACT = re.compile(
-    rf"(?:^|[:;,.!?→>()\[{{•—–-]\s+|[\"'(→☐>]\s?|\b(?:to|will|should|must|shall|kindly|please|and|then|never|always|"
+    rf"(?:^|[:;,.!?→>()\[{{•—–-]\s+|(?<!\w)\(\s?|[\"'→☐>]\s?|\b(?:to|will|should|must|shall|kindly|please|and|then|never|always|"
     rf"also|now|first|next|can|may|forget to)\s+)(?P<verb>{'|'.join(sorted(ACTING))})\b(?![.(_/=])",
     re.I,
 )
-"""A verb where an order begins: not "the log", "a commit"."""
+"""A verb where an order begins: not "the log", "a commit", nor "retry(open, 3)"."""
 _DUTY = re.compile(
-    r"\b(?:(?:has|have|is|are|needs?|ought|must|should|shall|will|still|yet)(?: to)? be|gets?|must|should|"
+    r"\b(?:(?:has|have|is|are|needs?|ought|must|should|shall|will|still|yet)(?: to)? be|to be|gets?|must|should|"
     r"required:) (?P<verb>\w+)",
     re.I,
 )
 """What has to be deleted is to be deleted by someone."""
 
+_COMMANDS = re.compile(r"(?:todo\s?:|you (?:must|have to|need to|should)\b)", re.I)
+_PROSE = re.compile(r"\W{0,4}\w[\w'’-]*[,:]?(?:\s+[\w'’-]+[,:]?){3,}")
+_CODE = re.compile(r"[{}=<>$|\\]|\w\(|\(\)|\s--?\w|://|;\s*$|^\s*(?://|#|def |class |import |from |return |if |for )")
+_LATER = re.compile(
+    r"(?P<what>\S.{0,200}?)(?:[\s:,—–-]+(?:(?:is|are|has|have|needs?|still|yet)\s){0,2}to\sbe\s(?P<verb>\w+)|[\s:,—–-]+"
+    r"(?P<noun>\w{2,20}(?:ion|al|ment)))\b(?P<rest>(?:\s(?:comes|is|remains|still|now|pending|next|first|later|open|"
+    r"outstanding|required|needed|to|from|into|on|at|in|for|with)\b.{0,200})?)\W*$",
+    re.I,
+)
+"""A deed named behind what it is done to: "the log to be deleted", "log deletion pending"."""
+
 _ROLE = r"(?:user|human|operator)"
 _SAYS = (
-    r"(?:said|says|told|tells|asked|asks|wants?|wish(?:es|ed)?|decided|chose|insist(?:s|ed)|prefer(?:s|red)?|"
+    r"(?:said|says|told|tells|asked|asks|wants?|wish(?:es|ed)?|decided|chose|insist(?:s|ed)|prefer(?:s|red)?|picked|"
+    r"selected|choice|decision|"
     r"require[sd]?|request(?:s|ed)?|instruct(?:s|ed)|order(?:s|ed)|demand(?:s|ed)|expects?|needs|wrote|words?|rules?|"
     r"instructions?|preferences?|orders?|behest|wish|wishes)"
 )
 _USERS = re.compile(
-    rf"\[\d+ {_ROLE}\]|^\W*{_ROLE}(?:'s words)?\s?[:：]|\b{_ROLE}(?:'s)? (?:\w+ )?{_SAYS}\b|\byou (?:said|told|asked|"
+    rf"\[\d+ {_ROLE}\]|^\W*{_ROLE}(?:'s words)?\s?[:：]|"
+    rf"\b{_ROLE}(?:'s)? (?!(?:was|were|is|be|been) (?:asked|told)\b)(?:(?!(?:the|a|an|this|that|for|about|to)\b)\w+ )?"
+    rf"{_SAYS}\b|\b(?:requested|chosen|picked|selected|wanted|decided|ordered|asked for|required) by (?:the |our )?"
+    rf"{_ROLE}\b|\byou (?:said|told|asked|"
     rf"wanted)\b|\b(?:per|according to|quoting|on behalf of|in the words of) (?:the |our )?{_ROLE}\b|"
     rf"[—–:;-] ?(?:from |by )?(?:the )?{_ROLE}\b\W*(?:message|turn|#|$)|\((?:from|by) (?:the )?{_ROLE}\)|</?{_ROLE}>|"
     rf"^\W*\[\d+\] |"
@@ -96,8 +112,31 @@ def _orders(part: str) -> Iterator[str]:
         yield part.rpartition(": ")[2]
 
 
+def commands(line: str) -> bool:
+    """It says itself that it is to be done, wherever it stands."""
+    return _BOX.match(line) is not None or _COMMANDS.match(bare(line)) is not None
+
+
+def reads_as_words(code: str) -> bool:
+    """A line of code that is none: several words in a row, and no sign that only code has."""
+    return _PROSE.match(code) is not None and _CODE.search(code) is None
+
+
+def as_order(line: str) -> str:
+    """A line that names a deed behind what it is done to, turned into an order; "" where it does not."""
+    found = _LATER.match(bare(line))
+    deed = (found["verb"] or found["noun"]) if found else ""
+    return f"{deed} {found['what']}{found['rest']}" if found and stem(deed.casefold()) in ORDERS else ""
+
+
 def quotes(line: str) -> bool:
     return _USERS.search(line) is not None
+
+
+def attribution(line: str) -> tuple[str, str]:
+    """What stands before the words that name the user as the one who speaks, and what behind them."""
+    found = _USERS.search(line)
+    return (line[: found.start()], line[found.end() :]) if found else ("", line)
 
 
 def unquoted(line: str) -> str:

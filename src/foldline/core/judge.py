@@ -1,0 +1,160 @@
+"""One line of a summary, held against the conversation: what is wrong with it where it stands.
+
+    Evidence ── Judge;  unit, place ── fault ──> the fault or None
+                                    ── trimmed ──> the deed without what is claimed for it
+
+A section or a heading of the model's own makes what stands below it binding. How words are told to be whose is in
+echoes.py, mouth.py and consent.py; what becomes of faulty lines is audit.py's matter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+from foldline.core.claims import claims
+from foldline.core.clauses import Trimmed, without
+from foldline.core.consent import Consents
+from foldline.core.echoes import Heard, is_by, is_owned, repeats
+from foldline.core.facts import Facts
+from foldline.core.hearsay import HEARSAY, set_aside
+from foldline.core.identifiers import Source
+from foldline.core.markup import bare
+from foldline.core.mouth import Mouth
+from foldline.core.notes import TITLES
+from foldline.core.plainly import unmasked
+from foldline.core.stems import stems
+from foldline.core.styles import plain
+from foldline.core.told import as_order, commands, quotes, reads_as_words, told, unquoted
+from foldline.core.units import Unit
+
+Fault: TypeAlias = Literal["invented", "consent", "tool-instruction", "unsaid", "forged", "overlong"]
+
+BINDING = frozenset(
+    {"constraints", "next", "immediate", "pending", "commitments", "active", "request", "goal", "intent", "messages"}
+)
+"""Sections that tell the next model what to do, or what the user said."""
+OWN_HEADINGS = frozenset(
+    {
+        *(plain(TITLES[section]) for section in ("rules", "earlier", "decisions", "said", "waiting")),
+        "notes on the conversation so far",
+        "what the user said in order",
+        "the latest messages before these notes",
+        "how to go on",
+        "end of the notes",
+        "your plan",
+    }
+)
+"""Headings under which the program itself speaks or quotes the user: no model writes there."""
+
+_RULES = re.compile(r"rule|instruct|constraint|prefer|polic|guideline", re.I)
+"""In a heading of the model's own, what makes the lines below it rules …"""
+_ORDERING = re.compile(rf"{_RULES.pattern}|next|to-?do|action|must|always", re.I)
+"""… or something else that someone must have said …"""
+_TELLING = re.compile(rf"{_ORDERING.pattern}|require|user|step|task|\byou\b|first|remember|order|mandat|duty", re.I)
+"""… or something to obey."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a summary may rest on: everything in the span, and of it what everyone said and what tools printed."""
+
+    everything: str
+    spoken: Heard
+    from_tools: Heard
+    facts: Facts
+
+
+class Place(NamedTuple):
+    """Where a line stands. A heading of the model's own can make what stands below it binding, or forged."""
+
+    key: str
+    binding: bool
+    ordering: bool
+    rules: bool
+    forged: bool = False
+    aside: bool = False
+
+    @classmethod
+    def of(cls, key: str) -> Place:
+        return cls(key, key in BINDING or not key, key in BINDING, key == "constraints")
+
+    def under(self, unit: Unit) -> Place:
+        """The place of what comes with this unit."""
+        if unit.text == HEARSAY:
+            return self._replace(aside=True)
+        if not unit.title:
+            return self
+        above = self if unit.label else Place.of(self.key)
+        return above._replace(
+            binding=above.binding or unit.opens or _TELLING.search(unit.title) is not None,
+            ordering=above.ordering or _ORDERING.search(unit.title) is not None,
+            rules=above.rules or _RULES.search(unit.title) is not None,
+            forged=above.forged or plain(unit.title) in OWN_HEADINGS,
+        )
+
+
+class Judge:
+    """The evidence, as the lines of a summary are held against it."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self._consents = Consents(evidence.facts)
+        self._mouth = Mouth(evidence.facts, evidence.spoken)
+        self._source = Source(evidence.everything)
+        self._shown, self._said = evidence.from_tools, evidence.spoken
+        self._aside = frozenset(set_aside(evidence.everything))
+
+    def invented(self, line: str) -> Fault | None:
+        return "invented" if self._source.lacks(unmasked(line)) else None
+
+    def fault(self, unit: Unit, place: Place, before: str) -> Fault | None:
+        if place.aside and (unit.text == HEARSAY or bare(unit.text) in self._aside):
+            return None
+        text = unit.headed or unit.text
+        if claims(text) and not self._consents.carry(text, before):
+            return "consent"
+        quoted = quotes(text)
+        if any(repeats(order, self._shown, self._said) for order in _orders(unit, place, quoted)):
+            return "unsaid" if bare(unit.text) in self._aside else "tool-instruction"
+        if quoted and not self._mouth.bears(unit.text if quotes(unit.text) else text):
+            return "invented"
+        return self._unsaid(unit, place)
+
+    def trimmed(self, line: str, unit: Unit, place: Place) -> Trimmed | None:
+        """The line without what it claims for the user, where the deed it tells of is known and nothing is binding."""
+        if place.binding or unit.stop > unit.start + 1 or unit.headed or unit.title or unit.code:
+            return None
+        trim = without(line, self._claims_too_much)
+        deed = bare(trim.deed) if trim else ""
+        if not deed or self._consents.refused(deed) or not is_by(deed, self._said):
+            return None
+        return trim if trim and not self.fault(unit._replace(text=trim.deed), place, "") else None
+
+    def _claims_too_much(self, text: str, before: str) -> bool:
+        if claims(text) and not self._consents.carry(text, before):
+            return True
+        return quotes(text) and not self._mouth.bears(text if stems(unquoted(text)) else f"{before} {text}")
+
+    def _unsaid(self, unit: Unit, place: Place) -> Fault | None:
+        if unit.code and not reads_as_words(unit.text):
+            return None
+        if place.rules and self._consents.loosens(unit.text):
+            return "unsaid"
+        if not (place.ordering or commands(unit.text)) or self._is_owned(unit.text):
+            return None
+        return None if self._mouth.restates(bare(unit.text)) else "unsaid"
+
+    def _is_owned(self, text: str) -> bool:
+        return all(is_owned(form, self._shown, self._said) for form in filter(None, (text, as_order(text))))
+
+
+def _orders(unit: Unit, place: Place, quoted: bool) -> Iterator[str]:
+    """What a unit tells to do: all of it where that is binding, else what is put as an order."""
+    if place.binding or quoted:
+        yield unit.text
+    if place.ordering and (order := as_order(unit.text)):
+        yield order
+    if not (place.ordering or quoted or unit.code):
+        yield from told(unit.text)

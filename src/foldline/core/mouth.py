@@ -1,0 +1,139 @@
+"""The user's mouth: whether what a line has the user say, ask for or choose is borne out by the user's own words.
+
+    facts, what everyone said ── Mouth ── bears ──> the words put there are the user's, or not
+                                       ── restates ──> a rule is one of the user's in other words, or not
+
+An answer is heard together with what it answers: "the first one" says nothing by itself. What the user chose is sought
+where nothing is denied. Which lines put words there is told in told.py.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from foldline.core.answers import refuses
+from foldline.core.echoes import Heard, is_by
+from foldline.core.facts import Facts
+from foldline.core.plainly import plainly
+from foldline.core.sentences import sentences
+from foldline.core.stems import ORDERS, stems
+from foldline.core.told import attribution, quotes, unquoted
+
+_REJECTED = re.compile(
+    r"\b(?:over|instead of|rather than|as opposed to|and not|(?:an)?statt|anstelle)\b[^;:().]*", re.I
+)
+"""What was not chosen: the one who chose need not have named it."""
+_REST = re.compile(r"[;()（）]|,\s+(?:and|because|which|since|so|but|in)\b|\s[—–-]+\s|\b(?:because|since)\b", re.I)
+"""Where the words end that are put into the mouth, and others go on."""
+_TELLS = re.compile(r"\W*(?:[^:]{1,40}:\s+)?(?:i|we)\s+(?:asked|offered|proposed|suggested|explained)\b", re.I)
+"""What the assistant tells of itself before it comes to the user."""
+_PICKS = re.compile(r"\b(?:chose|picked|selected|prefer\w*|cho(?:ice|sen)|decided (?:on|for)|went with)\b|选", re.I)
+_DENIES = re.compile(r"\b(?:not|never|no|none|without|against|nicht|kein\w*|nie)\b|n't\b|[不别未勿没]", re.I)
+_LIMITS = re.compile(r"\b(?:only|off[- ]limits|avoid\w*|forbid\w*|hands off|alone|nur)\b|\w-free\b|[禁只]", re.I)
+_PART = re.compile(r"(?<=[.!?;])\s+|,\s+(?:and|but)\s+|;\s*", re.I)
+_NAME = re.compile(r"[\w.-]*/[\w./-]*|\w+[._]\w+")
+_CLAUSE = re.compile(r"[,;:()，；]|\b(?:but|and|aber|und)\b", re.I)
+_CHOICE = re.compile(r"\b(?:or|oder|ou)\b|还是|還是", re.I)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
+
+MOSTLY = 0.5
+"""Share of a clause's words that one sentence of the user must have for the clause to say the same …"""
+SHORT = 4
+"""… unless it is as short as this, and forbids something about a name of which the user forbade something: the other
+words may be another language's."""
+LOOK = 100_000
+"""Characters at either end of a message that are listened to: between them it is pasted."""
+FEWEST = 2
+"""Words of a sentence that says something."""
+
+
+class Mouth:
+    """What the user said, as lines that report it are held against it."""
+
+    def __init__(self, facts: Facts, said: Heard) -> None:
+        self._facts, self._everyone = facts, said
+
+    @cached_property
+    def _words(self) -> list[str]:
+        """What the user wrote, and each answer with what it answers."""
+        written = [fact.text for fact in self._facts.of("user")]
+        decided = ((plainly(fact.about), plainly(fact.text)) for fact in self._facts.of("decision") if fact.about)
+        ends = (text if len(text) <= 2 * LOOK else f"{text[:LOOK]}\n{text[-LOOK:]}" for text in written)
+        return [*ends, *(_answered(asked, answer) for asked, answer in decided)]
+
+    @cached_property
+    def _users(self) -> Heard:
+        return Heard.in_text(*self._words)
+
+    @cached_property
+    def _said(self) -> Heard:
+        return self._everyone.and_in(self._users)
+
+    @cached_property
+    def _sentences(self) -> list[tuple[str, frozenset[str]]]:
+        pieces = (piece.text for text in self._words for piece in sentences(text) if not piece.pasted)
+        return [(piece, frozenset(stems(piece))) for piece in pieces]
+
+    @cached_property
+    def _affirmed(self) -> Heard:
+        """What of it is said in clauses in which nothing is denied."""
+        clauses = (clause for text, _ in self._sentences for clause in _CLAUSE.split(text))
+        return Heard.in_text(*(clause for clause in clauses if clause and not _DENIES.search(clause)))
+
+    def bears(self, line: str) -> bool:
+        """Everything the line puts there is the user's; other sentences need not be, but someone said those behind."""
+        if not _picks(line) and is_by(unquoted(line), self._users):
+            return True
+        pieces = _SENTENCE.split(line)
+        first = next((at for at, piece in enumerate(pieces) if quotes(piece)), 0)
+        if first and not stems(unquoted(pieces[first])):  # it is about what stands before it
+            pieces[first - 1 : first + 1] = [" ".join(pieces[first - 1 : first + 1])]
+            first -= 1
+        return all(self._bears(piece) if quotes(piece) else self._is_said(piece) for piece in pieces[first:])
+
+    def _is_said(self, sentence: str) -> bool:
+        return len(stems(sentence)) < FEWEST or is_by(sentence, self._said)
+
+    def restates(self, rule: str) -> bool:
+        """Every clause of it says, in other words, what one sentence of the user does, and neither more nor less is
+        forbidden by it."""
+        clauses = [clause for clause in _PART.split(rule) if stems(clause)]
+        return bool(clauses) and all(map(self._restates, clauses))
+
+    def _restates(self, clause: str) -> bool:
+        words, denies = set(stems(clause)), _forbids(clause)
+        alike = [text for text, said in self._sentences if len(words & said) >= MOSTLY * len(words)]
+        if not alike and denies and len(words) <= SHORT:
+            names = set(stems(" ".join(_NAME.findall(clause))))
+            alike = [text for text, said in self._sentences if names & said] if not ORDERS & words else []
+        return any(_forbids(text) is denies for text in alike)
+
+    def _bears(self, sentence: str) -> bool:
+        before, behind = attribution(sentence)
+        if not stems(behind):
+            before, behind = "", before or sentence
+        words = _REJECTED.sub(" ", behind)
+        end = _REST.search(words)
+        rest = words[end.end() :] if end and stems(words[: end.start()]) else ""
+        heard = self._affirmed if _picks(sentence) else self._users
+        told = unquoted(words[: len(words) - len(rest)])
+        others = (rest,) if _TELLS.match(before) else (before, rest)
+        return is_by(told, heard) and all(is_by(unquoted(other), self._said) for other in others)
+
+
+def _forbids(text: str) -> bool:
+    return _DENIES.search(text) is not None or _LIMITS.search(text) is not None
+
+
+def _picks(line: str) -> bool:
+    return _PICKS.search(line) is not None and not _DENIES.search(line)
+
+
+def _answered(asked: str, answer: str) -> str:
+    """An answer with what of the question it takes up. A bare yes takes up nothing: that is consent.py's matter."""
+    if refuses(answer):
+        return answer
+    words = set(stems(answer))
+    taken = [option for option in _CHOICE.split(asked) if words.intersection(stems(option))]
+    return f"{answer.rstrip('.!')} {' '.join(taken)}"
