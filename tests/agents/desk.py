@@ -67,6 +67,12 @@ class Desk:
             **more,
         }
 
+    def ruled(self, rule: str) -> None:
+        """The project has a rule of its own, in the files that agents read."""
+        for name in ("CLAUDE.md", "AGENTS.md"):
+            (self.root / "work").mkdir(exist_ok=True)
+            (self.root / "work" / name).write_text(f"# House rules\n\n{rule}\n")
+
     def configured(self, url: str) -> None:
         """The providers that `foldline run` knows, at the address of ours."""
         config = self.root / ".config" / "foldline" / "proxy.toml"

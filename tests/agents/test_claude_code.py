@@ -8,6 +8,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("agents")]
 WINDOW = 50_000
 CALLS = 80
 RULE = "Never touch the file of the goat."
+HOUSE = "Paint the barn red."
 OTHER = "Watch the heron at the pond."
 NOTES = "# Notes on the conversation so far"
 ALLOWED = ("--allowedTools", "Bash", "Agent", "--output-format", "json")
@@ -50,6 +51,18 @@ async def test_its_own_counting_compaction_and_resuming_work(desk):
     assert work.counted
     assert all(RULE in got.text for got in work.got)
     assert len(work.got[-1].body["messages"]) < len(work.got[-3].body["messages"]), "what it compacted stays so"
+
+
+async def test_the_projects_own_rules_stay_when_the_message_that_brings_them_is_folded(desk):
+    desk.ruled(HOUSE)
+    async with Work(WINDOW, 10) as work:
+        for calls, command in ((10, asked(f"Count. {RULE}")), (40, asked("Count on.", "--continue"))):
+            work.calls = calls
+            ran = await desk.proxied(work.url, WINDOW, *command)
+            assert ran.code == 0, ran.err[-2_000:]
+    assert (work.violations, work.refused, work.made["main"]) == ([], 0, 40)
+    assert ran.counts["compact"] >= 2
+    assert [number for number, got in enumerate(work.got) if HOUSE not in got.text or RULE not in got.text] == []
 
 
 async def test_a_sub_agent_has_a_conversation_of_its_own(desk):

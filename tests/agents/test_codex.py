@@ -8,6 +8,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("agents")]
 WINDOW = 50_000
 CALLS = 80
 RULE = "Never touch the file of the goat."
+HOUSE = "Paint the barn red."
 OTHER = "Watch the heron at the pond."
 NOTES = "# Notes on the conversation so far"
 FREE = ("--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox")
@@ -42,6 +43,7 @@ async def test_a_session_of_many_windows_never_fails_and_keeps_the_rule_and_the_
 
 
 async def test_without_the_proxy_the_same_session_dies_and_behind_it_goes_on(desk):
+    desk.ruled(HOUSE)
     async with Work(WINDOW, CALLS) as work:
         command = asked(f"Count. {RULE}", *at(work))
         ran = await desk.ran(command, desk.environment(command[0], work.url))
@@ -54,6 +56,7 @@ async def test_without_the_proxy_the_same_session_dies_and_behind_it_goes_on(des
     assert (ran.code, DONE in ran.out) == (0, True), ran.err[-2_000:]
     assert (work.violations, work.refused) == ([], 1)
     assert all(RULE in got.text for got in work.got[died:])
+    assert all(HOUSE in got.text for got in work.got[died:])
 
 
 async def test_what_it_has_compacted_by_the_provider_outlives_our_folds(desk):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from foldline.core.cycles import Pairing, pair
 from foldline.core.text import head, tail
-from foldline.core.usertext import own_words
+from foldline.core.usertext import guides, own_words
 from foldline.errors import FoldlineError
 from foldline.model import Grammar, Message, Text, ToolResult
 
@@ -60,6 +60,11 @@ def carried(message: Message, length: int = 0) -> Message:
         return message
     gap = f"[… {len(text) - length:,} characters of this message left out here; original {message.identity} …]"
     return message.with_parts((Text(f"{head(text, length * 2 // 3)}\n{gap}\n{tail(text, length // 3)}"),))
+
+
+def guiding(messages: Sequence[Message]) -> int | None:
+    """The index of the newest message that carries the project's instructions, if one does."""
+    return next((index for index in range(len(messages) - 1, -1, -1) if guides(messages[index])), None)
 
 
 def with_cycles(indices: Iterable[int], pairing: Pairing) -> set[int]:

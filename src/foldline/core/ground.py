@@ -17,7 +17,7 @@ from foldline.core.cuts import legal
 from foldline.core.cycles import Pairing, moved, pair
 from foldline.core.effects import Recalled, ViewPlan
 from foldline.core.facts import attached_to
-from foldline.core.fold import Base, carried, newest_user, standing, with_cycles
+from foldline.core.fold import Base, carried, guiding, newest_user, standing, with_cycles
 from foldline.core.usertext import own_words
 from foldline.model import Conversation, Grammar, Message
 
@@ -99,7 +99,7 @@ def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | Non
     if start is None or (suffix and start != plan.start):  # what stands before its pivot is known by numbers
         return None
     moved = start != plan.start
-    pins = () if moved else plan.pins
+    pins = _kept(messages[:start]) if moved and plan.pins else plan.pins
     asked = _pinned(given)
     newly = {pin for pin in asked if pin < start} - {*pins, plan.carried}
     if newly:
@@ -119,6 +119,12 @@ def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | Non
         tuple(messages[pin] for pin in sorted({*pins, *asked})),
         tuple(row for _, row in given.returned),
     )
+
+
+def _kept(messages: Sequence[Message]) -> tuple[int, ...]:
+    """Of what was pinned by its number in a list that was divided otherwise, what is known by itself."""
+    guide = guiding(messages)
+    return () if guide is None else (guide,)
 
 
 def _found(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> int | None:

@@ -21,13 +21,18 @@ _RULE = re.compile(
     r"not allowed|forbidden|required?|requirements?|rules?|constraints?|conventions?|polic(?:y|ies)|"
     r"whatever (?:happens|you do)|from now on|going forward|at all times|under no circumstances|important|instead of|"
     r"rather than|use .{1,40} not|(?:ask|tell|check with|talk to|wait for) (?:me|us) (?:first|before)|ask first|"
-    r"everywhere|(?:every|each) time|whenever|"
-    r"nie(?:mals)?|immer|nicht|kein[ea]?[nmrs]?|darf|dürfen|muss|müssen|nur|bitte|sollst?|"
-    r"jamais|toujours|ne .{1,30} pas|uniquement|il faut|nunca|siempre|sólo|solo|debes?|mai|sempre|não|apenas|"
+    r"everywhere|(?:every|each) time|whenever|you (?:can'?t|cannot|may not)|stop \w+ing|refrain|prohibited|banned|"
+    r"nie(?:mals)?|immer|nichts?|kein[ea]?[nmrs]?|darf|dürfen|muss|müssen|nur|bitte|sollst?|verboten|untersagt|"
+    r"finger weg|jamais|toujours|n(?:e |'\w).{1,30} (?:pas|rien)|interdite?|uniquement|il faut|"
+    r"nunca|siempre|sólo|solo|debes?|no (?:toques|borres|uses|cambies|hagas|modifiques|elimines|subas|escribas)|"
+    r"prohibid[oa]|mai|sempre|non \w+[aei]re|vietat[oa]|não|proibid[oa]|apenas|"
     r"nooit|altijd|alleen|moet|nigdy|zawsze|tylko|nie wolno|aldrig|alltid|måste|endast|asla|her zaman|sadece|yalnızca|"
     r"jangan|selalu|hanya|không được|luôn luôn)\b"
-    r"|不要|不能|不得|必须|必須|禁止|一定|总是|始终|只能|務必|しない|しては|必ず|ください|常に"
+    r"|不要|不能|不得|必须|必須|禁止|一定|总是|始终|只能|務必|[请請]?勿|(?<![特区级类分个性])别(?![的人处名])"
+    r"|しない|しては|ないで|必ず|ください|常に"
     r"|하지 ?마|마세요|마십시오|반드시|항상|절대|금지|нельзя|всегда|никогда|только|ніколи|завжди|тільки|не можна"
+    r"|не (?:трог|меня[йт]|удаля[йт]|дела[йт]|использу[йе]|пиши|добавля[йт]|запуска[йт]|чіпай|видаляй|змінюй)"
+    r"|запрещ|заборон"
     r"|لا ت|يجب|دائم[اًا]|أبد[اًا]|ممنوع|فقط|मत |न करें|हमेशा|कभी|ज़रूर|अवश्य|केवल|सिर्फ",
     re.I,
 )
@@ -40,6 +45,19 @@ _CASE = re.compile(
     re.I,
 )
 """What to do in a case: "If a test is slow, mark it." """
+_NONE = re.compile(
+    r"(?:^|[,;:]\s|\band\s)\W*no (?!problems|worries|errors|issues|changes|thanks|ideas|results|matches|failures)"
+    r"[a-z-]+(?: [a-z-]+)?s\b(?! (?:are|were|is|was|found|now|yet|so far|here|any ?more|left|shown|in the log))",
+    re.I,
+)
+"""What there shall not be: "No emojis." """
+_TAGGED = re.compile(
+    r"[,.]?\s*(?:ok(?:ay)?|right|alright|deal|got it|understood|please|ja|gell|oder|vale|d'accord)\s*[?？]\W*$", re.I
+)
+"""What makes a question of an order, to be polite, …"""
+_ORDERLY = re.compile(r"\W*(?:do not|don'?t|when|have)\b", re.I)
+"""… where it does not begin like one."""
+_EMPHASIS = re.compile(r"(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)")
 _ORDERS = re.compile(r"(?:never|always|do not|don'?t|avoid|please|keep|leave|make sure|you must)\b", re.I)
 _ASKED = re.compile(
     r"\W*(?:(?:but|and|so|ok(?:ay)?|then|hm+|wait|well|also)\W+)*(?:why|what|how|where|when|who|whose|which|"
@@ -124,7 +142,15 @@ def _letters(line: str) -> int:
 
 def bears_rule(sentence: str) -> bool:
     """It tells what must, may or must not be done, in a way a list of words knows. A question asks it."""
-    return (_RULE.search(sentence) or _CASE.match(sentence)) is not None and not _ASKED.match(sentence)
+    words = _EMPHASIS.sub("", sentence.replace("’", "'"))
+    rules = _RULE.search(words) or _CASE.match(words) or _NONE.search(words)
+    return rules is not None and not _is_asked(words)
+
+
+def _is_asked(sentence: str) -> bool:
+    if not _ASKED.match(sentence):
+        return False
+    return not (_ORDERLY.match(sentence) and _TAGGED.search(sentence))
 
 
 def turns(sentence: str) -> bool:

@@ -24,6 +24,8 @@ from foldline.core.styles import OTHER, STYLES, Heading, Style
 from foldline.core.unwrap import unwrap
 from foldline.errors import Empty, Truncated
 
+LONGEST = 500_000
+"""Characters of a reply: ten times what the largest checkpoint may have. Longer ones are not even read."""
 SAYS_NOTHING = frozenset({"", "none", "(none)", "[none]", "n/a", "na", "nothing", "-", "not applicable"})
 """How models write an empty section."""
 _FORMS = {"checkpoint": ("checkpoint", "update", "analysis")}
@@ -83,6 +85,8 @@ def accept(reply: Reply, style: Style, version: str = "") -> Summary:
         raise Empty("the model called a tool instead of writing a summary")
     if not reply.text.strip():
         raise Empty("the reply has no text")
+    if len(reply.text) > LONGEST:
+        raise Empty(f"the reply has {len(reply.text):,} characters: no summary is that long")
     sections, loose = _sections(unwrap(reply.text, style), style)
     usable = len({section.key for section in sections if section.key}) >= style.least + loose
     if reply.stop == "refusal" or (not usable and _REFUSAL.match(reply.text)):

@@ -43,6 +43,19 @@ _SUMMARIES = (
 """How summaries begin that travel as user messages. Whoever writes so himself only loses trust, and never gains it."""
 
 
+_GUIDES = re.compile(
+    r"^<(?:INSTRUCTIONS|user_instructions)>\s*[^<\s]|^<system-reminder>\n(?:[^\n]*\n)?# claudeMd\n", re.M
+)
+"""How Codex and Claude Code begin the project's own instructions."""
+
+
+def guides(message: Message) -> bool:
+    """It carries the instructions of the project's files: the program's words, and all there is of them."""
+    if message.role != "user" or message.origin not in (Origin.USER, Origin.PROGRAM) or message.results:
+        return False
+    return "<" in message.text and _GUIDES.search(message.text) is not None
+
+
 def retells(message: Message) -> bool:
     """A summary of earlier messages, by its origin or by its beginning."""
     origin = message.origin

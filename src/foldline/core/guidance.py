@@ -1,0 +1,53 @@
+"""The project's own instructions (CLAUDE.md, AGENTS.md), as coding agents put them into the user's messages.
+
+    ground, decision ── guided ──> a fold that leaves the message that carries them where it is
+
+An agent sends them once, at the beginning of its history: folded with it they would be gone, for nobody sends them
+again. They are the program's words, so nothing is read from them; files that a caller names are in memory_files. How
+the rest is folded is in compaction.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import replace
+from typing import Any
+
+from foldline.core.budget import Budget
+from foldline.core.compaction import Compaction, Folded
+from foldline.core.effects import Asking
+from foldline.core.fold import guiding, newest_user
+from foldline.core.ground import Ground
+from foldline.core.meter import Meter
+from foldline.core.options import Options
+from foldline.core.policy import Decision
+from foldline.core.story import Story
+from foldline.errors import CannotFit
+
+MOST = 0.25
+"""Share of what a view is to have that they may take. Larger ones are folded, and counted."""
+LEFT_OUT = "project instructions"
+
+
+def guided(
+    ground: Ground, options: Options, budget: Budget, meter: Meter, decision: Decision, story: Story
+) -> Generator[Asking, list[Any], Folded | None]:
+    """A fold that shows them as they are. Where they would cost the view, or one of the user's rules, they give way."""
+    guide = guiding(ground.messages)
+    if guide is None or guide == newest_user(ground.messages):  # that one stays anyway
+        return (yield from Compaction(ground, options, budget, meter, decision, story).run())
+    folded: Folded | None = None
+    if meter.message(ground.messages[guide]) * meter.ratio <= decision.target * MOST:
+        pinned = replace(options, pins=(*options.pins, guide))
+        try:
+            folded = yield from Compaction(ground, pinned, budget, meter, decision, story).run()
+        except CannotFit:
+            folded = None
+        if folded and not folded.lost:
+            return folded
+        options = replace(options, cheap=None, fallback=None)  # a model is asked once
+    without = yield from Compaction(ground, options, budget, meter, decision, story).run()
+    if without is None or (folded and folded.lost <= without.lost):
+        return folded or without
+    gone = guide < without.shown.plan.start and guide not in without.shown.plan.pins
+    return replace(without, left_out=(*without.left_out, (LEFT_OUT, 1))) if gone else without

@@ -1,0 +1,107 @@
+"""The project's own instructions, which an agent sends once, stand in every view: nobody would send them again."""
+
+import json
+
+import pytest
+
+from foldline import Budget, Compactor, validators
+from foldline.testing import SUMMARY, FakeCaller, Session
+
+RULE = "Never paint the barn blue."
+CODEX = f"# AGENTS.md instructions for /home/dev/farm\n\n<INSTRUCTIONS>\n{RULE}\n</INSTRUCTIONS>"
+OLDER = f"<user_instructions>\n\n{RULE}\n\n</user_instructions>"
+CLAUDE = (
+    "<system-reminder>\nAs you answer the user's questions, you can use the following context:\n# claudeMd\n"
+    f"Contents of /home/dev/farm/CLAUDE.md (project instructions):\n\n{RULE}\n</system-reminder>\n"
+)
+FORMS = [
+    ("openai-responses", CODEX),
+    ("openai-chat", OLDER),
+    ("anthropic", CLAUDE),
+    ("anthropic", f"{CLAUDE}Mend the fence."),
+    ("gemini", CLAUDE),
+]
+FILLER = "alpha beta gamma delta "
+
+
+def worked(session, steps):
+    for step in range(steps):
+        session.user(f"Now field {step}.").tools(
+            ("Bash", json.dumps({"command": "make"}), FILLER * 40), text=f"ok {step} {FILLER * 80}"
+        )
+    return session
+
+
+def list_of(request):
+    return next(request[slot] for slot in ("messages", "input", "contents") if slot in request)
+
+
+@pytest.mark.parametrize("caller", [False, True])
+@pytest.mark.parametrize(("dialect", "form"), FORMS)
+@pytest.mark.parametrize("way", ["whole", "fed back"])
+def test_they_stand_in_every_view(dialect, form, caller, way):
+    maker = Compactor(Budget(window=12_000, reserve=1_000), FakeCaller([SUMMARY]) if caller else None, secret=b"s")
+    session, shown, taken, folds = Session(dialect, system="You are careful.").user(form), [], 0, 0
+    for _ in range(40):
+        request = worked(session, 1).request()
+        whole = list_of(request)
+        if way == "fed back":
+            given = [*shown, *whole[taken:]]
+            request = {key: given if value is whole else value for key, value in request.items()}
+        fitted = maker.fit(request)
+        shown, taken = list_of(fitted.request), len(whole)
+        folds += fitted.receipt.action == "compact"
+        assert json.dumps(fitted.request).count(RULE) == 1
+        assert validators.check(shown, dialect) == []
+    assert folds >= 2
+
+
+def test_what_comes_first_stays_first():
+    maker = Compactor(Budget(window=12_000, reserve=1_000), secret=b"s")
+    session = worked(Session().user(CLAUDE), 40)
+    view = maker.fit(session.request()).messages
+    assert view[0] == session.request()["messages"][0]
+    assert "# Notes on the conversation" in json.dumps(view[1])
+
+
+def test_where_there_is_no_room_for_them_they_are_folded_and_counted():
+    maker = Compactor(Budget(window=6_000, reserve=500), secret=b"s")
+    session = worked(Session().user(CLAUDE.replace(RULE, f"{RULE} {FILLER * 400}")).user("Always whistle."), 40)
+    fitted = maker.fit(session.request())
+    assert dict(fitted.receipt.left_out)["project instructions"] == 1
+    assert "Always whistle." in json.dumps(fitted.messages)
+
+
+def test_a_rule_of_the_users_comes_before_them():
+    maker = Compactor(Budget(window=2_000, reserve=100), secret=b"s")
+    session = Session().user(CLAUDE.replace(RULE, f"{RULE} {FILLER * 40}"))
+    rules = [f"Never open gate number {number}." for number in range(60)]
+    for rule in rules:
+        session.user(rule).assistant("ok")
+    fitted = maker.fit(worked(session, 20).request())
+    shown = json.dumps(fitted.messages)
+    assert [rule for rule in rules if rule not in shown] == []
+
+
+def test_of_two_the_newer_is_enough():
+    maker = Compactor(Budget(window=12_000, reserve=1_000), secret=b"s")
+    session = worked(Session("openai-responses").user(CODEX.replace("blue", "green")), 2)
+    worked(session.user(CODEX), 40)
+    shown = json.dumps(maker.fit(session.request()).request)
+    assert RULE in shown
+    assert "green" not in shown
+
+
+def test_a_list_that_is_divided_otherwise_keeps_them():
+    maker, session = Compactor(Budget(window=12_000, reserve=1_000), secret=b"s"), worked(Session().user(CLAUDE), 40)
+    maker.fit(session.request())
+    request = session.user("Go on.").request()
+    request["messages"].insert(1, {"role": "user", "content": "<system-reminder>be nice</system-reminder>"})
+    assert RULE in json.dumps(maker.fit(request).request)
+
+
+@pytest.mark.parametrize("text", ["<INSTRUCTIONS></INSTRUCTIONS>", "What does <user_instructions> mean?", "# claudeMd"])
+def test_what_only_looks_like_them_is_folded_like_the_rest(text):
+    maker = Compactor(Budget(window=12_000, reserve=1_000), secret=b"s")
+    view = maker.fit(worked(Session().user(text).user("Go."), 40).request()).messages
+    assert "# Notes on the conversation" in json.dumps(view[0])
