@@ -200,7 +200,7 @@ def test_a_good_reply_is_accepted_with_its_version_and_tidied():
         (Reply(GOOD, "tool"), Empty, "called a tool"),
         (Reply(GOOD, "refusal"), Empty, "refused"),
         (Reply(""), Empty, "no text"),
-        (Reply(GOOD * 10_000), Empty, "no summary is that long"),
+        (Reply(GOOD * 100_000), Empty, "no summary is that long"),
         (Reply(" \n\t"), Empty, "no text"),
         (Reply("I'm sorry, but I cannot help with that."), Empty, "refused"),
         (Reply("I can’t summarise this conversation."), Empty, "refused"),
