@@ -1,6 +1,7 @@
 """Processes that die at a chosen point while they keep a session and fold it, and the look at what they left.
 
-    work(path, …)        a few turns through a Compactor; what is durable is acknowledged on a pipe, line by line
+    work(path, …)        a few turns through a Compactor; what is durable is acknowledged on a pipe, line by line; every
+                         other session leaves the search index for later, as the proxy does
     killed(path, …)      the same in a child that is killed; its acknowledgements
     troubles(path, …)    what of them is not in the file afterwards
 
@@ -28,6 +29,8 @@ from foldline.testing import Session
 
 TURNS = 5
 """Enough for two folds in this window."""
+SLICE = 2
+"""Messages that are indexed at a time: there are more in a turn, so some are always waiting."""
 EFFECTS = ("keep", "recall", "known", "save")
 POINTS = tuple(f"{when} {effect}" for effect in EFFECTS for when in ("before", "inside", "after"))
 
@@ -47,11 +50,15 @@ class Bomb:
 class Watched:
     """An archive that passes every point of every effect, and acknowledges what is durable."""
 
-    def __init__(self, archive, bomb, say):
-        self._archive, self._bomb, self._say, self._said = archive, bomb, say, set()
+    def __init__(self, archive, bomb, say, late=False):
+        self._archive, self._bomb, self._say, self._said, self._late = archive, bomb, say, set(), late
+
+    def _keep_late(self, conversation, scope=""):
+        self._archive.catch_up(SLICE)
+        self._archive.keep_all([(conversation, scope)], findable=False)
 
     def __getattr__(self, name):
-        call = getattr(self._archive, name)
+        call = self._keep_late if self._late and name == "keep" else getattr(self._archive, name)
         return (lambda *args: self._pass(name, call, *args)) if name in EFFECTS else call
 
     def _pass(self, name, call, *args):
@@ -72,13 +79,17 @@ class Watched:
         self._say("".join(f"{what} {name}\n" for name in new))
 
 
+def is_late(number):
+    return number % 2 == 1
+
+
 def work(path, number, bomb, say, synchronous="FULL"):
     """Some turns of one session, each sent whole, as a client does."""
     archive = Archive(path)
     with archive._store.reading() as connection:
         connection.execute(f"PRAGMA synchronous = {synchronous}")
     say("open\n")
-    watched = Watched(archive, bomb, say)
+    watched = Watched(archive, bomb, say, late=is_late(number))
     compactor = Compactor(Budget(window=3_000, reserve=300), archive=watched, meter=Meter(Estimator()))
     session = Session()
     for turn in range(TURNS):
@@ -137,6 +148,8 @@ def troubles(path, acknowledged):
     try:
         found = [notice.text for notice in archive.notices]
         found += [str(trouble) for trouble in archive.verify()]
+        archive.catch_up()
+        found += [f"when all was indexed: {trouble}" for trouble in archive.verify()]
         found += [f"{what} {name} is lost" for what, name in acknowledged if not _there(archive, what, name)]
         with archive._store.reading() as connection:
             refs = [row[0] for row in connection.execute("SELECT ref FROM checkpoints")]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from . import crashing
-from .crashing import POINTS, Bomb, killed, troubles, work
+from .crashing import POINTS, Bomb, is_late, killed, troubles, work
 
 KILLS = int(os.environ.get("FOLDLINE_KILLS", "1000"))
 """A night's run takes ten times as many."""
@@ -33,27 +33,29 @@ def folder():
 
 @pytest.fixture(scope="module")
 def counts(tmp_path_factory):
-    """How often each kind of point is passed in one run."""
-    path, bomb = tmp_path_factory.mktemp("counted") / "archive.db", Bomb()
-    work(path, 0, bomb, lambda _: None)
-    return bomb.seen
+    """How often each kind of point is passed in one run: in one that indexes at once, and in one that does so later."""
+    bombs = Bomb(), Bomb()
+    for number, bomb in enumerate(bombs):
+        work(tmp_path_factory.mktemp("counted") / "archive.db", number, bomb, lambda _: None)
+    return [bomb.seen for bomb in bombs]
 
 
 def test_every_effect_is_passed_through(counts):
     needed = {f"{when} {effect}" for effect in ("keep", "recall", "save") for when in ("before", "inside", "after")}
-    assert needed <= counts.keys() <= set(POINTS)
+    assert all(needed <= passed.keys() <= set(POINTS) for passed in counts)
+    assert counts[0]["inside keep"] != counts[1]["inside keep"]
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_row_01_whenever_it_is_killed_what_was_acknowledged_is_there(shard, counts, folder):
     """Nine tenths die at a chosen point of an effect, every kind in turn; the others at a random moment."""
-    dice, points = random.Random(shard), sorted(counts)
+    dice, points = random.Random(shard), sorted(counts[0])
     path, acknowledged = folder, []
     for number in range(KILLS // SHARDS):
         if number % IN_A_ROW == 0:
             path, acknowledged = folder / str(number) / "archive.db", []
         point = points[(number * SHARDS + shard) % len(points)]
-        chosen = {"point": point, "count": dice.randint(1, counts[point])}
+        chosen = {"point": point, "count": dice.randint(1, counts[is_late(number)][point])}
         said, code = killed(path, number, **(chosen if number % 10 else {"patience": dice.uniform(0, 0.1)}))
         assert code == -9, f"{number}: {chosen}: it was to die, and ended with {code}"
         acknowledged += said

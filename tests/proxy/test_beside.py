@@ -1,6 +1,8 @@
 """Commits beside the request: shared by whoever waits, acknowledged when they are durable, failing each for itself."""
 
+import sqlite3
 import threading
+import time
 from concurrent.futures import wait
 
 import pytest
@@ -9,6 +11,7 @@ from tests.archive.crashing import Bomb, child, heard, troubles
 from foldline import Archive
 from foldline.archive.memory import MemoryArchive
 from foldline.errors import Busy, Full
+from foldline.proxy import beside as module
 from foldline.proxy.beside import AT_ONCE, Beside
 from foldline.testing import Session
 
@@ -127,3 +130,113 @@ class Panic(BaseException):
 def test_whatever_a_commit_fails_with_nobody_waits_for_ever():
     outcomes = kept_by(Gated(error=Panic("gone")), [talk(number) for number in range(5)])
     assert [type(outcome) for outcome in outcomes] == [Panic] * 5
+
+
+# --- the search index, when there is time ----------------------------------------------------------------------------
+
+
+class Noted(Archive):
+    """Writes down what it is asked to do; `wrong` is raised where the index is to be filled."""
+
+    def __init__(self, path, wrong=None):
+        super().__init__(path)
+        self.deeds, self.wrong = [], wrong
+
+    def keep_all(self, many, *, findable=True):
+        super().keep_all(many, findable=findable)
+        self.deeds.append("keep")
+
+    def catch_up(self, most=-1, *, patient=True):
+        self.deeds.append("index")
+        if self.wrong:
+            raise self.wrong
+        return super().catch_up(most, patient=patient)
+
+    def settle(self):
+        self.deeds.append("settle")
+        super().settle()
+
+
+def kept(beside, number):
+    with beside.turn() as mine:
+        beside.keep(talk(number))
+    return mine.settle()
+
+
+def indexed(archive):
+    with sqlite3.connect(archive.path) as connection:
+        return connection.execute("SELECT count(*) FROM said").fetchone()[0]
+
+
+def until(true):
+    end = time.monotonic() + 10
+    while not true() and time.monotonic() < end:
+        time.sleep(0.005)
+    return true()
+
+
+def test_the_index_waits_until_nothing_comes(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "QUIET", 0.2)
+    archive = Noted(tmp_path / "archive.db")
+    beside = Beside(archive)
+    assert [kept(beside, number) for number in range(4)] == [None] * 4
+    assert archive.deeds == ["keep"] * 4
+    assert indexed(archive) == 0
+    assert until(lambda: indexed(archive) == 12)
+    assert archive.deeds.count("index") == 2, "a slice at a time"
+    assert kept(beside, 5) is None, "and it goes on keeping"
+    beside.close()
+
+
+def test_what_is_left_is_indexed_when_it_is_closed(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "QUIET", 60)
+    archive = Noted(tmp_path / "archive.db")
+    beside = Beside(archive)
+    assert [kept(beside, number) for number in range(9)] == [None] * 9
+    began = time.monotonic()
+    beside.close()
+    assert time.monotonic() - began < 10
+    assert indexed(archive) == 27
+
+
+def test_where_it_is_never_quiet_the_index_is_not_left_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "QUIET", 60)
+    monkeypatch.setattr(module, "BEHIND", 3)
+    archive = Noted(tmp_path / "archive.db")
+    beside = Beside(archive)
+    assert [kept(beside, number) for number in range(20)] == [None] * 20
+    assert until(lambda: indexed(archive) >= 3 * (20 - 3 - 1))
+    beside.close()
+
+
+@pytest.mark.parametrize("wrong", [Busy("held"), Full("no room"), Panic("gone"), ValueError("odd")])
+def test_an_index_that_cannot_be_filled_costs_nobody_anything(tmp_path, monkeypatch, wrong):
+    monkeypatch.setattr(module, "QUIET", 0.001)
+    archive = Noted(tmp_path / "archive.db", wrong)
+    beside = Beside(archive)
+    for number in range(3):
+        assert kept(beside, number) is None
+        assert until(lambda: archive.deeds[-1] == "index")
+    beside.close()
+    archive.wrong = None
+    assert len(archive.search("question", limit=99)) == 3
+
+
+def test_what_was_committed_is_moved_to_its_place_now_and_then(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "QUIET", 0.001)
+    archive = Noted(tmp_path / "archive.db")
+    beside = Beside(archive)
+    for number in range(2 * module.SETTLE):
+        assert kept(beside, number) is None
+        assert until(lambda: archive.deeds[-1] != "keep")
+    beside.close()
+    assert archive.deeds.count("settle") == 2
+
+
+def test_it_is_found_through_another_archive_the_moment_it_is_acknowledged(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "QUIET", 60)
+    beside, other = Beside(Archive(tmp_path / "archive.db")), Archive(tmp_path / "archive.db")
+    for number in range(5):
+        assert kept(beside, number) is None
+        assert [found.position for found in other.search(f'"question {number}"')] == [0]
+    beside.close()

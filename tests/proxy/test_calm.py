@@ -91,8 +91,10 @@ def test_whatever_is_seen_to_rest_the_engine_leaves_as_it_came(grown, window):
         so_far += step
         sent = body(so_far)
         seen = thinker.glance(GENERATE, UP, sent, "")
+        weighed = thinker.weigh(seen) if seen is not None else 0
         fitted = settled(thinker, sent)
         if seen is not None:
+            assert weighed == fitted.tokens
             assert seen.body is sent
             assert fitted.body is sent
             assert fitted.ready.action == "rest"

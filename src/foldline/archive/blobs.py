@@ -38,12 +38,14 @@ class Blobs:
     def __init__(self, mask: Mask | None = None) -> None:
         self._mask = mask
 
-    def put(self, connection: sqlite3.Connection, wanted: Mapping[bytes, bytes]) -> dict[bytes, int]:
+    def put(
+        self, connection: sqlite3.Connection, wanted: Mapping[bytes, bytes], ids: Mapping[bytes, int] | None = None
+    ) -> dict[bytes, int]:
         """Stores bytes under their hashes, those that are not there yet. The ids of all of them.
 
-        What was forgotten stays so, whoever brings it again.
+        What was forgotten stays so, whoever brings it again. `ids`, if known, are of those that are there.
         """
-        ids = self.ids(connection, wanted)
+        ids = self.ids(connection, wanted) if ids is None else dict(ids)
         new = [name for name in wanted if name not in ids]
         if new:
             first = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM blobs").fetchone()[0]
@@ -53,14 +55,23 @@ class Blobs:
         return ids
 
     @property
+    def masks(self) -> bool:
+        """What is stored may not be what was given."""
+        return self._mask is not None
+
+    @property
     def wanting(self) -> int:
         """The codecs of what is not as it came: lost, or masked where that is not this archive's way."""
         return LOST if self._mask is not None else LOST | MASKED
 
-    def heal(self, connection: sqlite3.Connection, wanted: Mapping[bytes, bytes]) -> frozenset[int]:
+    def heal(
+        self, connection: sqlite3.Connection, wanted: Mapping[bytes, bytes], ids: Mapping[bytes, int] | None = None
+    ) -> frozenset[int]:
         """Puts back what was lost or came masked from elsewhere, where it comes again. The ids of what is whole now."""
-        names = {blob: name for name, blob in self.ids(connection, wanted).items()}
-        rows = connection.execute(_WANTING, (self.wanting, json.dumps(list(names)))).fetchall() if names else ()
+        names = {blob: name for name, blob in (self.ids(connection, wanted) if ids is None else ids).items()}
+        if not names:
+            return frozenset()
+        rows = connection.execute(_WANTING, (self.wanting, json.dumps(list(names)))).fetchall()
         lost = [blob for blob, codec in rows if codec == LOST or digest(wanted[names[blob]]) == names[blob].hex()]
         connection.executemany(
             "UPDATE blobs SET codec = ?, size = ?, data = ? WHERE id = ?",

@@ -231,10 +231,16 @@ class Store:
 
     def at_once(self, work: Callable[[sqlite3.Connection], None]) -> None:
         """Like `tidying`, and Busy where another process would have to be waited for."""
-        with self.tidying() as connection:
+        with self.tidying() as connection, self.hurried():
+            work(connection)
+
+    @contextmanager
+    def hurried(self) -> Iterator[None]:
+        """Nobody is waited for while the block lasts: Busy at once."""
+        with self._held() as connection:
             connection.execute("PRAGMA busy_timeout = 0")
             try:
-                work(connection)
+                yield
             finally:
                 connection.execute(f"PRAGMA busy_timeout = {int(1000 * self.wait)}")
 

@@ -1,6 +1,6 @@
 """The search index: its tables, and what goes into them. How it is asked is in search.py.
 
-    Index.add · Index.remove     in the transaction that stores or forgets
+    Index.add · Index.remove     in the transaction that stores or forgets; or the former later (later.py)
 
     finds   the index alone: words, parts of camelCase words, names of tools and files
     said    what was indexed, compressed: for scores and snippets, and because a row can only be taken out of the index
@@ -39,10 +39,19 @@ CODES = (
     "CREATE TABLE uncoded(node INTEGER PRIMARY KEY)",
 )
 """For the one that came later."""
+INDEXED = "indexed"
+"""Under this name meta has the mark: the node up to which all is indexed."""
+MARK = ("INSERT OR IGNORE INTO meta SELECT 'indexed', coalesce(max(id), 0) FROM nodes",)
+"""For the one that came last: until then, all was indexed when it was stored."""
 
 TAKE = "SELECT node, text, names FROM said WHERE node IN (SELECT value FROM json_each(?))"
 """What was indexed of some messages. Their ids are one parameter, as JSON."""
-_ADD = "INSERT INTO finds(rowid, text, identifiers, names) VALUES (?, ?, ?, ?)"
+_ADD = (
+    "INSERT INTO {}finds(rowid, text, identifiers, names) VALUES (?, ?, ?, ?)",
+    "INSERT INTO {}said VALUES (?, ?, ?)",
+    "INSERT OR IGNORE INTO {}files VALUES (?, ?, ?)",
+    "INSERT OR IGNORE INTO {}uncoded VALUES (?)",
+)
 _REMOVE = (
     "DELETE FROM said WHERE node IN (SELECT value FROM json_each(?))",
     "DELETE FROM files WHERE node IN (SELECT value FROM json_each(?))",
@@ -54,25 +63,30 @@ _LEVEL = 1
 
 
 class Index:
-    """Keeps the search tables in step with the archive. Transactions are the caller's."""
+    """Keeps the search tables in step with the archive. Transactions are the caller's.
+
+    `own` stands before the names of the tables that are added to, for those who have some of their own.
+    """
+
+    def __init__(self, own: str = "") -> None:
+        self._add = tuple(statement.format(own) for statement in _ADD)
 
     def create(self, connection: sqlite3.Connection) -> None:
         for statement in (*TABLES, *CODES):
             connection.execute(statement)
 
-    def add(self, connection: sqlite3.Connection, rows: Iterable[Indexed]) -> None:
+    def add(self, connection: sqlite3.Connection, messages: Iterable[Indexed]) -> None:
         """Makes messages findable."""
         finds, kept, files = [], [], []
-        for row in rows:
+        for row in messages:
             text, paths = said(row.message), touched(row.message)
             names = _clean(" ".join((*tools_of(row.message), *paths)))
             finds.append((row.node, *_columns(text, names)))
             kept.append((row.node, zlib.compress(text.encode(), _LEVEL), names))
             files += [(posixpath.basename(path), path, row.node) for path in map(_clean, paths)]
-        connection.executemany(_ADD, finds)
-        connection.executemany("INSERT INTO said VALUES (?, ?, ?)", kept)
-        connection.executemany("INSERT OR IGNORE INTO files VALUES (?, ?, ?)", files)
-        connection.executemany("INSERT OR IGNORE INTO uncoded VALUES (?)", [(node,) for node, _, _ in kept])
+        rows: tuple[list[Any], ...] = finds, kept, files, [(node,) for node, _, _ in kept]
+        for statement, values in zip(self._add, rows, strict=True):
+            connection.executemany(statement, values)
 
     def remove(self, connection: sqlite3.Connection, nodes: Iterable[int]) -> None:
         """Takes messages out. Their words lie in the file until `purge`."""

@@ -64,6 +64,8 @@ class Memory:
 
     def __init__(self) -> None:
         self._paths: OrderedDict[tuple[bytes, str], Path] = OrderedDict()
+        self._begun: tuple[Message | None, str, str, bytes] = (None, "", "", b"")
+        """How the conversation began that was looked at last, and the key of that: mostly the next is the same."""
 
     def __len__(self) -> int:
         return len(self._paths)
@@ -71,11 +73,18 @@ class Memory:
     def look(self, conversation: Conversation, scope: str) -> Way:
         """The way a conversation takes. Only messages that are not on a remembered path are hashed."""
         messages = conversation.messages
-        first = root_key(scope, conversation.dialect, messages[0])
+        first = self._first(scope, conversation.dialect, messages[0])
         near, same = self._nearest(first, messages)
         keys = near.keys[:same] if near else ()
         new = tuple(_keys_from(messages, near, same))
         return Way(conversation.dialect, messages, (first, *(keys + new)[1:]), near, same)
+
+    def _first(self, scope: str, dialect: str, message: Message) -> bytes:
+        known, *where, key = self._begun
+        if known is not message or where != [scope, dialect]:
+            key = root_key(scope, dialect, message)
+            self._begun = message, scope, dialect, key
+        return key
 
     def _nearest(self, first: bytes, messages: tuple[Message, ...]) -> tuple[Path | None, int]:
         near, most = None, -1

@@ -29,7 +29,7 @@ class Made:
 
 def openings(archive: Archive, sessions: Iterable[str]) -> dict[str, str]:
     """The first line that the user said in each of these sessions, as far as there is one."""
-    with archive._store.reading() as connection:
+    with archive._findable() as connection:
         rows = connection.execute(
             """SELECT name, text FROM (SELECT sessions.name AS name, min(nodes.id) AS node FROM nodes
                 JOIN sessions ON sessions.id = nodes.session WHERE nodes.origin = 'user'

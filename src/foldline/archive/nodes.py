@@ -23,9 +23,13 @@ from foldline.model import REF_LENGTH, Message, ToolResult, digest
 
 
 class Indexer(Protocol):
-    """Who is told of new messages, in the transaction that stores them."""
+    """Who is told of new messages, in the transaction that stores them or in a later one."""
 
-    def add(self, connection: sqlite3.Connection, rows: Iterable[Indexed]) -> None: ...
+    def add(self, connection: sqlite3.Connection, messages: Iterable[Indexed]) -> None: ...
+
+
+FEW = 32
+"""Messages of one conversation that may be indexed later: a whole history takes less time in one piece."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +61,19 @@ class _Session:
     project: str
 
 
-def grow(connection: sqlite3.Connection, way: Way, about: About, blobs: Blobs, index: Indexer | None) -> Path:
-    """Stores what is new of a way, and gives back the path it has taken."""
+def grow(
+    connection: sqlite3.Connection,
+    way: Way,
+    about: About,
+    blobs: Blobs,
+    index: Indexer | None,
+    *,
+    findable: bool = True,
+) -> Path:
+    """Stores what is new of a way, and gives back the path it has taken.
+
+    Where that need not be `findable` yet, a few new messages are left out of the index (later.py).
+    """
     if about.project and _meets_another(connection, way, about.project):
         way = apart(way, about.scope, about.project)
     known, changed = _walk(connection, way, blobs.wanting)
@@ -66,6 +81,7 @@ def grow(connection: sqlite3.Connection, way: Way, about: About, blobs: Blobs, i
     changed = [at for at in changed if at not in forgotten]  # it stays so in whatever bytes it comes
     first = len(known)
     nodes = (*known, *_next_ids(connection, len(way.messages) - first))
+    findable = findable or len(nodes) - first > FEW
     session = _session(connection, way, nodes, first, about)
     tools = _tools(way)
     touched = [*changed, *range(first, len(nodes))]
@@ -75,9 +91,9 @@ def grow(connection: sqlite3.Connection, way: Way, about: About, blobs: Blobs, i
     connection.executemany("UPDATE nodes SET blob = ? WHERE id = ?", [(stored[at], nodes[at]) for at in lost])
     connection.executemany(_VERSION, [(nodes[at], stored[at], about.time) for at in changed])
     _describe(connection, blobs, way, nodes, stored, healed)
-    if index is not None and (first < len(nodes) or lost or healed):
+    if index is not None and ((findable and first < len(nodes)) or lost or healed):
         again = [at for at in touched if at in lost or stored[at] in healed]
-        new_ones = {nodes[at]: at for at in range(first, len(nodes))}
+        new_ones = {nodes[at]: at for at in range(first, len(nodes))} if findable else {}
         fresh = [(at, node) for node, at in (_found_again(connection, stored, again) | new_ones).items()]
         index.add(
             connection, [Indexed(node, way.messages[at], session.id, session.project, about.time) for at, node in fresh]
@@ -252,8 +268,9 @@ def _put(
     """The blob of each of these messages, and which of them had been lost."""
     names = {at: bytes.fromhex(messages[at].identity) for at in places}
     wanted = {name: rebuild.bytes_of(messages[at]) for at, name in names.items()}
-    healed = blobs.heal(connection, wanted)
-    ids = blobs.put(connection, wanted)
+    known = blobs.ids(connection, wanted)
+    healed = blobs.heal(connection, wanted, known)
+    ids = blobs.put(connection, wanted, known)
     return {at: ids[name] for at, name in names.items()}, healed
 
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foldline.archive import blobs, plans, rebuild, ways
-from foldline.archive.base import Indexed
+from foldline.archive import blobs, plans, rebuild
 from foldline.archive.blobs import LOST
 from foldline.archive.keys import key_of, root_key
+from foldline.archive.later import catch_up
 from foldline.archive.nodes import Indexer
 from foldline.archive.regrow import Haul, regrow
 from foldline.archive.wreck import Row, rows, scanned
@@ -65,7 +65,7 @@ def salvage(damaged: Path, new: sqlite3.Connection, index: Indexer | None) -> Sa
             _merge(old)
             strays = scanned(damaged, new, "blobs", "nodes", "parts")
             checkpoints, missed = _tree(old, new, haul, strays)
-            _index(new, index)
+            catch_up(new, index)
         except BaseException:
             new.execute("ROLLBACK")
             raise
@@ -240,18 +240,3 @@ def _put(new: sqlite3.Connection, table: str, found: Any) -> None:
     for row in found:
         marks = ", ".join(f":{name}" for name in row)
         new.execute(f"INSERT OR IGNORE INTO {table}({', '.join(row)}) VALUES ({marks})", row)  # noqa: S608 - our names
-
-
-def _index(new: sqlite3.Connection, index: Indexer | None) -> None:
-    """Makes what was saved findable."""
-    leaves = new.execute("SELECT leaf FROM sessions").fetchall()
-    for (leaf,) in leaves:
-        for step in ways.path(new, leaf):
-            held = ways.kept(new, step)
-            if (
-                index is not None
-                and held.raw
-                and not new.execute("SELECT 1 FROM said WHERE node = ?", (step.node,)).fetchone()
-            ):
-                message = rebuild.alone(step.dialect, held)
-                index.add(new, [Indexed(step.node, message, 0, "", step.time)])

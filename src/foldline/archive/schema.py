@@ -15,7 +15,7 @@ import re
 import sqlite3
 from collections.abc import Sequence
 
-from foldline.archive.index import CODES, TABLES
+from foldline.archive.index import CODES, MARK, TABLES
 from foldline.archive.place import Damaged
 from foldline.errors import ArchiveError
 
@@ -69,7 +69,7 @@ _IMPORTS = (
 
 _CODES = (*CODES, "INSERT INTO uncoded SELECT id FROM nodes")
 
-MIGRATIONS: tuple[Sequence[str], ...] = ((*_FIRST, *TABLES), _IMPORTS, _CODES)
+MIGRATIONS: tuple[Sequence[str], ...] = ((*_FIRST, *TABLES), _IMPORTS, _CODES, MARK)
 """Step n takes a file of version n to version n + 1. A step that was released is never changed."""
 
 

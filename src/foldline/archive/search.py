@@ -14,7 +14,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from foldline.archive import ways
@@ -80,7 +80,8 @@ def search(
 def by_words(connection: sqlite3.Connection, asked: Asked, filters: Filters, allowed: Allowed, limit: int) -> Ranked:
     """The nodes that answer best, the best first."""
     for joint in ("AND", "OR"):
-        nodes = list(islice(fitting(connection, MATCHING, [asked.match(joint)], filters, allowed), RANKED))
+        found = (fitting(connection, select, [asked.match(joint)], filters, allowed) for select in matching(connection))
+        nodes = list(islice(chain.from_iterable(found), RANKED))
         if nodes:
             return Ranked(_best(connection, asked, nodes, limit), joint == "AND")
     return Ranked({}, True)
@@ -129,9 +130,17 @@ def _touching(connection: sqlite3.Connection, file: str) -> Iterator[int]:
 
 
 MATCHING = "SELECT n.id, n.parent FROM finds CROSS JOIN nodes n ON n.id = finds.rowid {} WHERE finds MATCH ?"
+LATE = MATCHING.replace("finds", "late_finds")
+"""What is not in the index yet and in a table of one's own: all of it was stored after what is."""
 EVERY = "SELECT n.id, n.parent FROM nodes n {} WHERE 1"
 NEWEST = "n.time DESC, n.id"
 """What was said last is first; what was imported last may be old."""
+
+
+def matching(connection: sqlite3.Connection) -> tuple[str, ...]:
+    """Where words are looked up, what was stored last first."""
+    late = connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'late_finds'").fetchone()
+    return (LATE, MATCHING) if late else (MATCHING,)
 
 
 def fitting(

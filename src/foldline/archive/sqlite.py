@@ -11,11 +11,11 @@ import os
 import sqlite3
 import time as clock
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
-from foldline.archive import care, history, intake, nodes, rescue, search, transfer, ways
+from foldline.archive import care, history, intake, later, nodes, rescue, search, transfer, ways
 from foldline.archive.base import Found, SessionInfo, Stored, Trouble, storable
 from foldline.archive.blobs import Blobs
 from foldline.archive.connection import WAIT, Store, default_path
@@ -132,13 +132,45 @@ class Archive(history.Shelf):
         about = About(clock.time() if time is None else time, scope, project, title, source)
         return self._mended(lambda: self._append([(conversation, about)]))[0]
 
-    def keep_all(self, many: Iterable[tuple[Conversation, str]]) -> None:
-        """Like `keep` for several, each with its scope, in one transaction: all of them are on the disk, or none is."""
+    def keep_all(self, many: Iterable[tuple[Conversation, str]], *, findable: bool = True) -> None:
+        """Like `keep` for several, each with its scope, in one transaction: all of them are on the disk, or none is.
+
+        Where that need not be `findable` at once, it is left to `catch_up` and whoever searches to make it so.
+        """
         now = clock.time()
         wanted = [(conversation, About(now, scope)) for conversation, scope in many if conversation.messages]
-        self._mended(lambda: self._append(wanted))
+        self._mended(lambda: self._append(wanted, findable=findable))
 
-    def _append(self, many: Sequence[tuple[Conversation, About]]) -> list[str]:
+    def catch_up(self, most: int = later.ALL, *, patient: bool = True) -> bool:
+        """Puts what was kept without it into the search index, so many messages at most. Whether that was all.
+
+        Who is not `patient` is not kept waiting by another process, and hears Busy at once.
+        """
+        with self._store.reading() as connection:
+            if not later.waiting(connection):
+                return True
+        return self._mended(lambda: self._catch_up(most, patient))
+
+    def _catch_up(self, most: int, patient: bool) -> bool:
+        with nullcontext() if patient else self._store.hurried(), self._store.writing() as connection:
+            return later.catch_up(connection, self._index, most)
+
+    def settle(self) -> None:
+        """Moves what is in the file of commits into the archive's own, which some commit would else have to do."""
+        with self._store.reading() as connection:
+            if not self._store.readonly:
+                connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+
+    @contextmanager
+    def _findable(self) -> Iterator[sqlite3.Connection]:
+        """For whoever needs the search index: all is in it, or else in tables of this reader's own."""
+        with suppress(Full, Busy):
+            self.catch_up()
+        with self._store.reading() as connection, later.beside(connection):
+            yield connection
+
+    def _append(self, many: Sequence[tuple[Conversation, About]], *, findable: bool = True) -> list[str]:
+        findable = findable or self._blobs.masks
         with self._store.reading():
             ways = [(self._memory.look(conversation, about.scope), about) for conversation, about in many]
             again = [way.again if not about.says else None for way, about in ways]
@@ -146,9 +178,11 @@ class Archive(history.Shelf):
                 return [path.session for path in again if path]
             with self._store.writing() as connection:
                 paths = [
-                    path or nodes.grow(connection, way, about, self._blobs, self._index)
+                    path or nodes.grow(connection, way, about, self._blobs, self._index, findable=findable)
                     for path, (way, about) in zip(again, ways, strict=True)
                 ]
+                if findable:
+                    later.catch_up(connection, self._index)
             for path, (way, _) in zip(paths, ways, strict=True):
                 if not way.known:
                     self._memory.remember(path)
@@ -210,21 +244,23 @@ class Archive(history.Shelf):
         """
         if semantic:
             return self._mended(lambda: self._by_meaning(query, {**filters, "limit": limit}))
-        with self._store.reading() as connection:
+        with self._findable() as connection:
             return search.search(connection, query, limit=limit, **filters)
 
     def _by_meaning(self, query: str, filters: Mapping[str, Any]) -> list[Found]:
         from foldline.archive import semantic  # numpy is there only for those who want it
 
+        with suppress(Full, Busy):
+            self.catch_up()
         semantic.fill(self._store)
-        with self._store.reading() as connection:
+        with self._findable() as connection:
             return semantic.search(connection, query, **filters)
 
     def uncoded(self) -> int:
         """How many messages the next semantic search has to read first."""
         from foldline.archive import semantic
 
-        with self._store.reading() as connection:
+        with self._findable() as connection:
             return semantic.uncoded(connection)
 
     def checkpoint(self, ref: str) -> Checkpoint:
@@ -290,6 +326,7 @@ class Archive(history.Shelf):
             def once() -> None:
                 with self._store.writing() as connection:
                     work(connection)
+                    later.catch_up(connection, self._index)
 
             self._mended(once)
 

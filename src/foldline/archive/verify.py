@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from foldline.archive import blobs, plans, rebuild, ways
+from foldline.archive import blobs, later, plans, rebuild, ways
 from foldline.archive.base import Trouble
 from foldline.archive.blobs import LOST, MASKED
 from foldline.archive.keys import key_of, root_key
@@ -253,9 +253,13 @@ def _plans(connection: sqlite3.Connection, _: _Seen) -> Iterator[Trouble]:
 
 
 def _index(connection: sqlite3.Connection, _: _Seen) -> Iterator[Trouble]:
+    """Up to the mark all is to be in the index; what is above it is put there before anybody searches."""
+    mark = later.mark(connection)
+    if mark > later.last(connection):
+        yield Trouble("search", "", "what is kept next would not be found: the index claims to have it already")
     rows = connection.execute(
         """SELECT nodes.id, hash FROM nodes JOIN blobs ON blobs.id = blob
-            WHERE gone IS NULL AND codec != ? AND nodes.id NOT IN (SELECT node FROM said)""",
-        (LOST,),
+            WHERE gone IS NULL AND codec != ? AND nodes.id <= ? AND nodes.id NOT IN (SELECT node FROM said)""",
+        (LOST, mark),
     )
     yield from (Trouble("search", name.hex()[:REF_LENGTH], "it cannot be found by searching") for _, name in rows)

@@ -93,9 +93,9 @@ class Ahead:
 
 def _outcome(fitted: Fitted | None) -> str:
     """What came of it: "unneeded" where a fold would not have paid, whatever a model wrote."""
-    attempts = fitted.receipt.attempts if fitted is not None else ()
-    if not attempts:
+    if fitted is None or fitted.receipt.action != "compact":
         return "unneeded"
+    attempts = fitted.receipt.attempts
     return "written" if any(attempt.outcome == "written" for attempt in attempts) else "extracted"
 
 

@@ -5,17 +5,20 @@
 
 A turn is not held up by its own commit, as it would be if that began while the turn still reads. What waits for the
 disk at the same time is written in one transaction, where the archive can do that. A view is saved only after what it
-stands for is kept, so a checkpoint never points at nothing.
+stands for is kept, so a checkpoint never points at nothing. The search index is filled when nothing has come for a
+moment, where the archive can leave that for later: who searches sooner fills it first.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 from foldline.archive.base import Backend
@@ -24,8 +27,18 @@ from foldline.core.effects import Recalled, Save
 from foldline.errors import ArchiveError, Busy
 from foldline.model import Conversation, Message
 
+log = logging.getLogger("foldline.proxy")
 AT_ONCE = 64
 """Conversations in one transaction: more save little, and whoever reads the archive waits for all of them."""
+QUIET = 0.05
+"""Seconds without anything to keep after which there is time for the search index …"""
+SLICE = 8
+"""… so many messages at a time: a few milliseconds …"""
+BEHIND = 128
+"""… and when it is behind by so many conversations, there has to be time."""
+SETTLE = 32
+"""Conversations after which what was committed is moved to its place: after a thousand pages a commit has to do it,
+and takes ten times as long."""
 
 
 @runtime_checkable
@@ -33,6 +46,17 @@ class Grouping(Protocol):
     """An archive that keeps several at the price of one: all of them, or none."""
 
     def keep_all(self, many: Iterable[tuple[Conversation, str]]) -> None: ...
+
+
+@runtime_checkable
+class Deferring(Grouping, Protocol):
+    """One that need not fill its search index at once."""
+
+    def keep_all(self, many: Iterable[tuple[Conversation, str]], *, findable: bool = True) -> None: ...
+
+    def catch_up(self, most: int, *, patient: bool = True) -> bool: ...
+
+    def settle(self) -> None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +89,15 @@ class Beside:
 
     def __init__(self, archive: Backend) -> None:
         self._archive = archive
+        self._defers = archive if isinstance(archive, Deferring) else None
+        self._keep_all = _keeper(archive)
         self._waiting: deque[_Wish] = deque()
+        self._lock, self._called = threading.Lock(), threading.Event()
+        self._at_work = self._closing = False
+        self._behind = 0
+        """Conversations that were kept since the search index was filled …"""
+        self._unsettled = 0
+        """… and since what was committed was moved to its place."""
         self._writer = ThreadPoolExecutor(1, "foldline-archive")
         self._mine = threading.local()
 
@@ -80,10 +112,15 @@ class Beside:
             self._begin(kept)
 
     def _begin(self, kept: Kept) -> None:
-        for wish in kept.wishes:
-            self._waiting.append(wish)
-            self._writer.submit(self._commit)
-        kept.wishes = []
+        if not kept.wishes:
+            return
+        with self._lock:
+            self._waiting.extend(kept.wishes)
+            kept.wishes = []
+            self._called.set()
+            if not self._at_work:
+                self._writer.submit(self._work)
+                self._at_work = True
 
     def keep(self, conversation: Conversation, scope: str = "") -> None:
         wish = _Wish(conversation, scope)
@@ -96,13 +133,41 @@ class Beside:
             self._begin(mine)
             wish.done.result()
 
-    def _commit(self) -> None:
-        """All that waits by now. Those whose wish went with another's find nothing left to do."""
-        wishes = [self._waiting.popleft() for _ in range(min(AT_ONCE, len(self._waiting)))]
-        if len(wishes) < 2 or not isinstance(self._archive, Grouping):
+    def _work(self) -> None:
+        """Writes until nothing more comes, and then fills the index."""
+        while True:
+            self._called.clear()
+            while wishes := [self._waiting.popleft() for _ in range(min(AT_ONCE, len(self._waiting)))]:
+                self._commit(wishes)
+                self._behind += len(wishes) if self._defers else 0
+                self._unsettled += len(wishes)
+                if self._behind > BEHIND:
+                    self._index(SLICE * (1 + len(wishes)))
+            while self._behind and (self._closing or not self._called.wait(QUIET)):
+                self._index(SLICE)
+            with self._lock:
+                if not self._waiting and not (self._closing and self._behind):
+                    self._at_work = False
+                    return
+
+    def _index(self, most: int) -> None:
+        """Whatever comes of it, what was kept is kept; who searches goes on with it, or hears what is wrong."""
+        try:
+            done = self._defers is None or self._defers.catch_up(most, patient=False)
+            if done and self._defers and self._unsettled >= SETTLE:
+                self._unsettled = 0
+                self._defers.settle()
+        except BaseException as error:
+            log.warning("index-failed", extra={"fields": {"error": type(error).__name__}})
+            done = True
+        self._behind = 0 if done else self._behind
+
+    def _commit(self, wishes: Sequence[_Wish]) -> None:
+        """All of them at once, where the archive can do that."""
+        if self._keep_all is None or (len(wishes) < 2 and self._defers is None):
             return self._one_by_one(wishes)
         try:
-            self._archive.keep_all((wish.conversation, wish.scope) for wish in wishes)
+            self._keep_all((wish.conversation, wish.scope) for wish in wishes)
         except Busy as error:  # it was waited for long enough, once for all
             for wish in wishes:
                 wish.done.set_exception(error)
@@ -142,8 +207,17 @@ class Beside:
         return self._archive.expand(checkpoint)
 
     def close(self) -> None:
-        """Waits for what is still on its way."""
+        """Waits for what is still on its way, and for the search index."""
+        self._closing = True
+        self._called.set()
         self._writer.shutdown(wait=True)
+
+
+def _keeper(archive: Backend) -> Callable[[Iterable[tuple[Conversation, str]]], None] | None:
+    """How an archive keeps several, if it can."""
+    if isinstance(archive, Deferring):
+        return partial(archive.keep_all, findable=False)
+    return archive.keep_all if isinstance(archive, Grouping) else None
 
 
 class Glass:

@@ -16,6 +16,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -185,8 +186,9 @@ class Door:
         return await self._in_turn(read.conversation, size, self._turns.fitted, read)
 
     async def _at_once(self, call: Call, turn: Turn) -> tuple[Turn, Any]:
-        """The client's own bytes go on, and are archived beside the call."""
+        """The client's own bytes go on, and are archived and weighed beside the call."""
         kept: list[Turn] = []
+        weighed: list[int] = []
 
         def keep() -> None:
             if not kept:
@@ -195,12 +197,13 @@ class Door:
         async def body() -> AsyncIterator[bytes]:
             keep()  # the disk has begun by the time the provider has it all
             yield turn.body
+            weighed.append(self._turns.weigh(turn))
 
         try:
             answer = await self._sent(call, onward(call, turn.body, turn.body), body())
         finally:
             keep()
-        return kept[0], answer
+        return replace(kept[0], about=weighed[0] if weighed else self._turns.weigh(turn)), answer
 
     async def _delivered(self, call: Call, turn: Turn, sent: bytes, answer: Any = None) -> tuple[Turn, Relay]:
         """The answer that is passed on: the first that is no overflow, or the last there is."""
@@ -234,8 +237,8 @@ class Door:
         """What a turn keeps is on the disk before the reply ends."""
         if kept is None:
             return
-        waiting = [asyncio.wrap_future(future) for future in kept.pending if not future.done()]
-        await asyncio.gather(*waiting, return_exceptions=True)
+        if waiting := [asyncio.wrap_future(future) for future in kept.pending if not future.done()]:
+            await asyncio.gather(*waiting, return_exceptions=True)
         if (failed := kept.settle()) is not None:
             self._health.notice(Notice("archive-failed", str(failed)))
 

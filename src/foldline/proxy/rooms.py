@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,13 +131,25 @@ class Room:
                 self._seats.folded(self, conversation)
             return fitted, kept
 
-    def rests(self, conversation: Conversation) -> int | None:
-        """Its tokens, if it is surely sent as it came. Not sure is also whatever somebody is at work on."""
+    def rests(self, conversation: Conversation) -> bool:
+        """Whether it is surely sent as it came. Not sure is also whatever somebody is at work on."""
+        with self._at_hand(conversation) as seat:
+            return seat is not None and seat.ease.lasts(conversation, seat.meter)
+
+    def weigh(self, conversation: Conversation) -> int:
+        """Its tokens; 0 where that is not known without waiting for somebody."""
+        with self._at_hand(conversation) as seat:
+            return seat.meter.count(conversation).tokens if seat is not None else 0
+
+    @contextmanager
+    def _at_hand(self, conversation: Conversation) -> Iterator[_Seat | None]:
+        """The seat of a conversation that was never folded, if nobody else is in it."""
         seat = self._seats.untouched(self, conversation)
         if seat is None or not seat.lock.acquire(blocking=False):
-            return None
+            yield None
+            return
         try:
-            return seat.ease.lasts(conversation, seat.meter)
+            yield seat
         finally:
             seat.lock.release()
 
@@ -144,7 +157,7 @@ class Room:
         """To be called behind an answer, so that the next turn can be seen to rest."""
         seat = self._seat(conversation)
         with seat.lock:
-            seat.ease.make_ready()
+            seat.ease.make_ready(seat.meter)
 
     def look(self, conversation: Conversation, size: int = 0) -> Fitted:
         return self._seat(conversation, size).looks.fit(conversation)
@@ -167,6 +180,7 @@ class Room:
         seat = self._seat(fitted.given)
         with seat.lock:
             seat.learn(fitted, response)
+            seat.ease.recount()
             self._ratio = seat.meter.ratio
 
     def saved(self, fitted: Fitted) -> int:

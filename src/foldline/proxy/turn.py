@@ -86,7 +86,7 @@ class Turn:
     read: Read | None = field(default=None, repr=False)
     """The request, where it was sent on as it came and is yet to be fitted …"""
     about: int = 0
-    """… and how many tokens it has."""
+    """… and how many tokens it has, which is asked when it is under way."""
 
     @property
     def tokens(self) -> int:
@@ -126,16 +126,19 @@ class Turns:
         if skimmed is None or left_alone(route.dialect, skimmed.fields):
             return None
         room = self.rooms.room(upstream.name, skimmed.conversation.head.model)
-        tokens = room.rests(skimmed.conversation)
-        if tokens is None:
+        if not room.rests(skimmed.conversation):
             return None
         read = Read(route, upstream, sent, sent, skimmed.conversation, room)
-        return Turn(route, Ready(sent, read.conversation), room, loud=upstream.official, read=read, about=tokens)
+        return Turn(route, Ready(sent, read.conversation), room, loud=upstream.official, read=read)
 
     def keep(self, turn: Turn) -> Turn:
         """The turn, with its conversation on its way into the archive."""
         assert turn.room is not None
         return replace(turn, ready=replace(turn.ready, kept=turn.room.archive(turn.ready.conversation)))
+
+    def weigh(self, turn: Turn) -> int:
+        """About how many tokens a turn has that is not fitted yet; 0 where that is not known at once."""
+        return turn.room.weigh(turn.ready.conversation) if turn.room else 0
 
     def read(self, route: Route, upstream: Upstream, sent: bytes, coding: str) -> Read | Turn:
         """The request in a body, or the turn of one that is not to be fitted. Raises Unwelcome for what is refused."""

@@ -1,0 +1,118 @@
+"""Messages that are kept and not yet in the search index: which these are, and putting them there.
+
+    keep_all(…, findable=False) ──> nodes above the mark ── catch_up ──> in the index, and the mark moved on
+                                                          └─ beside ───> in tables of one reader's own
+
+To index a message takes as long as to store it, so that is left for when nobody waits; whoever needs the index has it
+done first. The mark is moved in the transaction that fills the index: cut short at any point, nothing is left out. What
+is above the mark and in the index all the same was put there with its message. The tables themselves are in index.py.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from foldline.archive import ways
+from foldline.archive.base import Indexed
+from foldline.archive.blobs import LOST
+from foldline.archive.index import CODES, INDEXED, TABLES, Index
+from foldline.archive.nodes import Indexer
+from foldline.errors import ArchiveError
+
+ALL = -1
+"""As many as there are."""
+OWN = "temp.late_"
+"""How a reader's own tables are called, where the file cannot be written."""
+SINCE = 4
+"""The version of the file from which on there is a mark."""
+
+_MARK = "SELECT value FROM meta WHERE key = ?"
+_MOVE = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
+_LAST = "SELECT coalesce(max(id), 0) FROM nodes"
+_WAITING = """SELECT n.id, position, role, origin, n.dialect, n.time, '', blobs.id, hash
+    FROM nodes n JOIN blobs ON blobs.id = n.blob WHERE n.id > ? AND gone IS NULL AND codec != ?
+    AND NOT EXISTS (SELECT 1 FROM said WHERE node = n.id) ORDER BY n.id LIMIT ?"""
+_UNITED = ("said", "files", "uncoded")
+"""Tables that a reader sees as one with its own."""
+
+
+def mark(connection: sqlite3.Connection) -> int:
+    """The last node up to which all is indexed. Of a file that has lost it, nothing is known to be."""
+    row = connection.execute(_MARK, (INDEXED,)).fetchone()
+    if row is None and connection.execute("PRAGMA user_version").fetchone()[0] < SINCE:
+        return last(connection)
+    return int(row[0]) if row is not None and row[0].isdigit() else 0
+
+
+def last(connection: sqlite3.Connection) -> int:
+    return int(connection.execute(_LAST).fetchone()[0])
+
+
+def waiting(connection: sqlite3.Connection) -> bool:
+    """Whether something may be missing from the index."""
+    return last(connection) > mark(connection)
+
+
+def catch_up(connection: sqlite3.Connection, index: Indexer | None, most: int = ALL) -> bool:
+    """Puts what is missing into the index, so many messages at most, the oldest first. Whether that was all.
+
+    The transaction is the caller's.
+    """
+    before, end = mark(connection), last(connection)
+    if index is None or before >= end:
+        return True
+    found, seen = _missing(connection, before, most)
+    index.add(connection, found)
+    done = most == ALL or len(seen) < most
+    connection.execute(_MOVE, (INDEXED, str(end if done else seen[-1])))
+    return done
+
+
+def _missing(connection: sqlite3.Connection, after: int, most: int) -> tuple[list[Indexed], list[int]]:
+    """The messages, and the nodes that were looked at: one that cannot be read is verify's to name."""
+    steps = [ways.Step(*row) for row in connection.execute(_WAITING, (after, LOST, most))]
+    found = []
+    for step in steps:
+        try:
+            found.append(Indexed(step.node, ways.alone(connection, step), 0, "", step.time))
+        except ArchiveError:
+            continue
+    return found, [step.node for step in steps]
+
+
+@contextmanager
+def beside(connection: sqlite3.Connection) -> Iterator[None]:
+    """What is missing is in tables of this connection's own while the block lasts, and nothing is written."""
+    if not waiting(connection):
+        yield
+        return
+    guarded = connection.execute("PRAGMA query_only").fetchone()[0]
+    connection.execute("PRAGMA query_only = OFF")
+    connection.execute("PRAGMA temp_store = MEMORY")  # no file but the archive's own ever holds a word of it
+    try:
+        _make(connection)
+        yield
+    finally:
+        _drop(connection)
+        connection.execute(f"PRAGMA query_only = {guarded}")
+
+
+def _make(connection: sqlite3.Connection) -> None:
+    found, _ = _missing(connection, mark(connection), ALL)
+    for statement in (*TABLES, *CODES):
+        connection.execute(statement.replace("TABLE ", f"TABLE {OWN}", 1))
+    Index(OWN).add(connection, found)
+    for name in _UNITED:
+        if connection.execute("SELECT 1 FROM main.sqlite_master WHERE name = ?", (name,)).fetchone():
+            both = f"SELECT * FROM main.{name} UNION ALL SELECT * FROM {OWN}{name}"  # noqa: S608 - own names
+            connection.execute(f"CREATE TEMP VIEW {name} AS {both}")
+
+
+def _drop(connection: sqlite3.Connection) -> None:
+    """Also what was only half made."""
+    for name in _UNITED:
+        connection.execute(f"DROP VIEW IF EXISTS temp.{name}")
+    for name in ("finds", "said", "files", "codes", "uncoded"):
+        connection.execute(f"DROP TABLE IF EXISTS {OWN}{name}")
