@@ -278,6 +278,20 @@ def test_a_fold_that_is_not_smaller_is_not_taken():
     fitted = compactor(model=FakeCaller()).compact(request := session.request())
     assert fitted.request is request
     assert [notice.code for notice in fitted.receipt.notices] == ["no-progress"]
+    outcomes = [attempt.outcome for attempt in fitted.receipt.attempts]
+    assert outcomes == ["not taken: a view with it would not be smaller"]
+
+
+@pytest.mark.parametrize("times", [1, 30, 300])
+@pytest.mark.parametrize("to", [700, 900, 1_100, 1_300, 1_600])
+def test_what_a_model_wrote_is_shown_or_said_to_be_left(times, to):
+    folding = compactor(model=FakeCaller([SUMMARY * times]))
+    receipt = folding.compact(working().user("log line 4711 failed\n" * 80).request(), to=to).receipt
+    [attempt] = receipt.attempts
+    if receipt.author == "fake":
+        assert attempt.outcome == "written"
+    else:
+        assert attempt.outcome.startswith("not taken: a view with it has ")
 
 
 @pytest.mark.parametrize("style", ["checkpoint", "full", "report", "brief"])
@@ -601,7 +615,7 @@ def test_a_fold_asks_the_model_once_however_many_attempts_it_takes():
     session = working(3).user("log line 4711 failed\n" * 800)
     fitted = compactor(model=model).fit(session.request())
     assert len(model.asked) == 1
-    assert [attempt.outcome for attempt in fitted.receipt.attempts] == ["written"]
+    assert [attempt.outcome[:9] for attempt in fitted.receipt.attempts] == ["not taken"]
 
 
 def talk(turns: int = 8) -> list[dict]:
@@ -632,11 +646,39 @@ def test_a_pin_behind_the_pivot_stays_when_the_later_part_is_folded():
         {"pivot": "x"},
         {"to": 0},
         {"to": -5},
+        {"to": "5"},
+        {"to": 1.5},
+        {"to": float("nan")},
+        {"to": True},
+        {"pivot": True},
+        {"focus": 5},
+        {"focus": None},
+        {"pin": "0"},
+        {"pin": [1.0]},
+        {"pin": ["0"]},
+        {"pin": [True]},
+        {"pin": [[1]]},
+        {"pin": 5},
+        {"pin": None},
     ],
 )
 def test_what_compact_does_not_know_is_refused_with_what_it_knows(wrong):
     with pytest.raises(InputError, match=str(next(iter(wrong)))):
         Compactor(Budget(window=20_000)).compact(talk(), **wrong)
+
+
+@pytest.mark.parametrize("pin", ["0", [1.0], 5, None])
+def test_every_door_refuses_pins_that_are_no_indices(pin):
+    folding = Compactor(Budget(window=20_000))
+    for door in (folding.fit, folding.preview, folding.prepare):
+        with pytest.raises(InputError, match=r"pin is .*; give a list"):
+            door(talk(), pin=pin)
+
+
+def test_pins_may_come_in_any_iterable():
+    folding = Compactor(Budget(window=20_000))
+    for pin in ([2], (2,), {2}, range(2, 3), iter([2])):
+        assert talk()[2] in folding.compact(talk(), pin=pin).messages
 
 
 def test_a_pivot_may_count_from_the_end():

@@ -125,8 +125,9 @@ class Compactor:
     def fit(self, request: Any, *, pin: Iterable[int] = (), dialect: str | None = None) -> Fitted:
         """The request as it fits: untouched while there is room, pruned or folded when there is not.
 
-        `request` is a whole request or its list of messages, in any dialect. `pin` names messages, by index, that
-        stay word for word. Raises CannotFit when nothing legal fits.
+        `request` is a whole request or its list of messages, in any dialect. `pin` lists messages that stay word for
+        word, by index (from 0, or from the end if negative; None is no list). Raises CannotFit when nothing legal fits,
+        InputError for what cannot be read.
         """
         return self._run(request, self._options, pin, dialect)
 
@@ -162,8 +163,10 @@ class Compactor:
         _known("kind", kind, KINDS)
         _known("style", style, STYLES)
         _known("direction", direction, get_args(Direction))
-        if to is not None and to < 1:
-            raise InputError(f"to is {to}; give the tokens the view may have, 1 or more")
+        if to is not None and (not _is_number(to) or to < 1):
+            raise InputError(f"to is {to!r}; give the tokens the view may have as a whole number, 1 or more")
+        if not isinstance(focus, str):
+            raise InputError(f"focus is {focus!r}; give what to attend to as text, or leave it out")
         options = replace(
             self._options,
             manner=replace(self._options.manner, kind=kind),
@@ -348,16 +351,23 @@ def _known(what: str, name: str, names: Iterable[str]) -> None:
         raise InputError(f"there is no {what} {name!r}; give one of {', '.join(names)}")
 
 
+def _is_number(given: Any) -> bool:
+    """A whole number. True is one to Python, and never meant as one."""
+    return isinstance(given, int) and not isinstance(given, bool)
+
+
 def _pivot(pivot: int, count: int) -> int:
     """The message to divide at, one counted from the end too. Raises InputError for what is not in the list."""
-    if not isinstance(pivot, int) or not -count <= pivot <= count:
+    if not _is_number(pivot) or not -count <= pivot <= count:
         raise InputError(f"pivot {pivot!r} names no message: there are {count}, counted from 0")
     return pivot % count if pivot < 0 else pivot
 
 
 def _places(pins: Iterable[int], count: int) -> tuple[int, ...]:
     """Pins as places in the list, those from its end too. Raises InputError for what is not in it."""
-    found = tuple(pins)
+    found = tuple(pins) if isinstance(pins, Iterable) else (pins,)
+    if not isinstance(pins, Iterable) or not all(map(_is_number, found)):
+        raise InputError(f"pin is {pins!r}; give a list of the messages' indices, which are whole numbers, such as [0]")
     for pin in found:
         if not -count <= pin < count:
             raise InputError(f"pin {pin} names no message: there are {count}, counted from 0")

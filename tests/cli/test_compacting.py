@@ -312,6 +312,15 @@ def test_a_document_that_would_not_read_back_is_not_written():
 # -- who writes the summary ------------------------------------------------------------------------------------------
 
 
+def test_a_transcript_that_was_copied_onto_its_own_end_is_folded_as_the_one_it_is(foldline, tmp_path):
+    (tmp_path / "once.jsonl").write_bytes(claude_code(steps=20))
+    (tmp_path / "twice.jsonl").write_bytes(claude_code(steps=20) * 2)
+    for name in ("once", "twice"):
+        ran = foldline("compact", tmp_path / f"{name}.jsonl", "--to", 3_000, "-o", tmp_path / f"{name}.out")
+        assert ran.code == 0, ran.err
+    assert (tmp_path / "twice.out").read_bytes() == (tmp_path / "once.out").read_bytes()
+
+
 def test_a_model_writes_the_summary(foldline, file, model):  # noqa: F811
     told = json.loads(foldline("compact", file, "--to", 20_000, *asks(model), "--focus", "the bug", "--json").out)
     assert told["checkpoint"]["author"] == NAME
@@ -355,6 +364,14 @@ def test_when_no_model_can_be_had_it_is_extracted_and_that_is_said(foldline, fil
     assert "extracted without a model" in ran.err
     assert "nobody-should-see-this-key" not in ran.err + ran.out.decode()
     assert "by extraction, without a model" in ran.out.decode()
+
+
+def test_a_summary_that_does_not_fit_is_said_to_be_left(foldline, file, model):  # noqa: F811
+    told = json.loads(foldline("compact", file, "--to", 400, "--json", *asks(model)).out)
+    assert told["receipt"]["author"] == "extraction, without a model"
+    ran = foldline("compact", file, "--to", 400, *asks(model))
+    assert f"note: what {NAME} wrote was not taken: a view with it has" in ran.err
+    assert "wrote no summary" not in ran.err
 
 
 def test_a_dry_run_asks_nobody_and_writes_nothing(foldline, file, model):  # noqa: F811

@@ -10,6 +10,7 @@ import click
 import pytest
 import zstandard
 
+from cli.conversations import anthropic
 from foldline.cli.exits import CannotWrite
 from foldline.cli.files import Target, describe, put, target
 
@@ -112,6 +113,66 @@ def test_a_folder_that_is_not_there_is_said(tmp_path, source):
 def test_a_folder_is_no_output(tmp_path, source):
     with pytest.raises(click.UsageError, match="folder"):
         place(source, tmp_path, force=True)
+
+
+def test_a_link_stays_a_link_and_what_it_points_to_is_replaced(tmp_path, source):
+    real, link = tmp_path / "folder" / "real.json", tmp_path / "link.json"
+    real.parent.mkdir()
+    real.write_bytes(b"mine")
+    real.chmod(0o640)
+    link.symlink_to("folder/real.json")
+    with pytest.raises(click.UsageError, match=r"link\.json exists; give --force"):
+        place(source, link)
+    put(b"new", place(source, link, force=True))
+    assert os.readlink(link) == "folder/real.json"
+    assert real.read_bytes() == b"new"
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+    assert sorted(os.listdir(real.parent)) == ["real.json"]
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_a_link_to_a_file_that_is_not_there_stays_and_the_file_comes_into_being(tmp_path, source, force):
+    link = tmp_path / "link.json"
+    link.symlink_to("new.json")
+    put(b"new", place(source, link, force=force))
+    assert os.readlink(link) == "new.json"
+    assert (tmp_path / "new.json").read_bytes() == b"new"
+
+
+def test_a_link_into_a_folder_that_is_not_there_is_said_and_left(tmp_path, source):
+    link = tmp_path / "link.json"
+    link.symlink_to("nowhere/new.json")
+    with pytest.raises(CannotWrite, match="cannot be written"):
+        put(b"new", place(source, link))
+    assert os.readlink(link) == "nowhere/new.json"
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_links_in_a_circle_are_no_output(tmp_path, source, force):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(click.UsageError, match="leads back to itself"):
+        place(source, tmp_path / "a", force=force)
+
+
+def test_a_link_that_comes_into_being_meanwhile_is_left_alone(tmp_path, source):
+    where = place(source, tmp_path / "out.json")
+    (tmp_path / "out.json").symlink_to("elsewhere.json")
+    with pytest.raises(CannotWrite, match="has come into being meanwhile"):
+        put(b"new", where)
+    assert os.readlink(tmp_path / "out.json") == "elsewhere.json"
+
+
+@pytest.mark.parametrize("command", [("compact",), ("compact", "--dry-run"), ("handoff",), ("prune",), ("select",)])
+def test_an_empty_name_is_no_output(foldline, tmp_path, command):
+    (tmp_path / "session.json").write_bytes(anthropic())
+    ran = foldline(command[0], tmp_path / "session.json", *command[1:], "-o", "")
+    assert ran.code == 2
+    assert "the name of the output is empty" in ran.err
+
+
+def test_an_empty_name_is_no_report(foldline, tmp_path):
+    assert "the name of the output is empty" in foldline("eval", tmp_path, "--report", "").err
 
 
 def test_a_device_is_written_to_and_stays_one(source):

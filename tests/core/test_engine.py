@@ -275,6 +275,28 @@ def test_one_message_larger_than_the_window_is_clamped_and_said():
     assert "Look at this" in json.dumps(write(view.conversation))
 
 
+@pytest.mark.parametrize("dialect", ["anthropic", "openai-chat", "openai-responses", "gemini"])
+def test_a_message_that_is_shown_by_its_ends_is_spoken_of_as_long_as_it_is(dialect):
+    asked = "Start on the parser. " + "alpha beta gamma delta " * 60 + "The end."
+    session = Session(dialect, system="You are careful.").user(asked)
+    folding = Compactor(ROOM, meter=Meter(Estimator()), secret=b"s")
+    for number in range(3):
+        session.tools(("Bash", json.dumps({"command": "make"}), f"ok {number}"))
+    turns = [folding.compact(session.request(), to=300)]
+    for number in range(3):
+        session.tools(("Bash", json.dumps({"command": "make"}), f"well {number}"))
+        turns.append(folding.fit(session.request()))
+    assert [turn_.receipt.action for turn_ in turns] == ["compact", "rest", "rest", "rest"]
+    for turn_ in turns:
+        assert asked not in json.dumps(turn_.request)
+        assert [notice.code for notice in turn_.receipt.notices] == ["user-clamped"]
+    for _ in range(3):
+        session.tools(("Bash", json.dumps({"command": "ls"}), LISTING))
+    whole = folding.compact(session.request(), to=2_500)
+    assert asked in json.dumps(whole.request)
+    assert "user-clamped" not in [notice.code for notice in whole.receipt.notices]
+
+
 def test_nothing_legal_fits_a_window_smaller_than_the_system_prompt():
     session = Session(system="rules " * 5_000).user("hello").assistant("hi").user("more")
     with pytest.raises(CannotFit) as error:
@@ -310,8 +332,15 @@ def test_history_on_the_provider_s_side_is_left_alone():
     from foldline.sources import read
 
     conversation = read(request, "openai-responses")
-    view = play(turn(conversation, Options(ROOM), Meter(Estimator())), [(Keep, None), (Recall, None)])
-    assert view.conversation is conversation
+    for options in (Options(ROOM), Options(ROOM, force=True, to=100)):
+        view = play(turn(conversation, options, Meter(Estimator())), [(Keep, None), (Recall, None)])
+        assert view.conversation is conversation
+        assert view.receipt.action == "rest"
+        assert [notice.code for notice in view.receipt.notices] == ["history-remote"]
+        assert "lies with the provider" in view.receipt.notices[0].text
+    roomy = Options(Budget(window=400_000, reserve=500))
+    view = play(turn(conversation, roomy, Meter(Estimator())), [(Keep, None), (Recall, None)])
+    assert view.receipt.notices == ()
 
 
 def test_a_plan_without_a_checkpoint_keeps_its_stubs():

@@ -74,6 +74,64 @@ def test_the_last_list_counts():
     )
 
 
+def listed(*items, tool="todo_write", merge=False):
+    return (
+        tool,
+        {"merge": merge, "todos": [dict(zip(("id", "content", "status"), item, strict=False)) for item in items]},
+        "ok",
+    )
+
+
+@pytest.mark.parametrize("merge", [True, "true"])
+def test_a_list_that_is_merged_changes_its_own_tasks_and_no_others(merge):
+    whole = listed(("1", "one", "pending"), ("2", "two", "pending"))
+    found = tasks(whole, listed(("2", "two", "completed"), ("3", "three", "pending"), merge=merge))
+    assert found == (Task("one", "pending", 0, "1"), Task("two", "completed", 0, "2"), Task("three", "pending", 2, "3"))
+
+
+def test_what_a_merged_list_does_not_say_stays_as_it_was():
+    whole = listed(("1", "one", "in_progress"), ("2", "two", "pending"))
+    status_only = ("todo_write", {"merge": True, "todos": [{"id": "2", "status": "completed"}]}, "ok")
+    words_only = ("todo_write", {"merge": True, "todos": [{"id": "1", "content": "one, and well"}]}, "ok")
+    assert tasks(whole, status_only, words_only) == (
+        Task("one, and well", "in progress", 4, "1"),
+        Task("two", "completed", 0, "2"),
+    )
+
+
+def test_without_ids_a_merged_list_goes_by_the_words():
+    first = ("todo_write", {"todos": [{"content": "one"}, {"content": "two"}]}, "ok")
+    second = ("todo_write", {"merge": True, "todos": [{"content": "two", "status": "done"}, {"status": "done"}]}, "ok")
+    assert tasks(first, second) == (Task("one", "pending", 0), Task("two", "completed", 0))
+
+
+def test_a_merged_list_whose_first_part_lies_before_these_messages_is_known_by_ids():
+    update_ = ("todo_write", {"merge": True, "todos": [{"id": 2, "status": "completed"}]}, "ok")
+    assert tasks(update_) == (Task("", "completed", 0, "2"),)
+
+
+def test_a_list_that_is_not_merged_takes_the_place_of_the_last():
+    assert tasks(listed(("1", "one", "pending")), listed(("2", "two", "pending"))) == (Task("two", "pending", 2, "2"),)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("xyz"))))))
+def test_merging_is_writing_into_a_table(calls):
+    table = {}
+    for merge, items in calls:
+        table = {**(table if merge else {}), **dict(items)}
+    steps = [listed(*((key, f"do {key}", status) for key, status in items), merge=merge) for merge, items in calls]
+    found = tasks(*steps)
+    assert {task.key: task.status for task in found} == table
+
+
+@pytest.mark.parametrize(
+    ("tool", "name"), [("TodoWrite", "todos"), ("update_plan", "plan"), ("manage_todo_list", "todoList")]
+)
+def test_a_list_may_come_as_json_text(tool, name):
+    items = json.dumps([{"content": "one", "status": "completed"}, {"step": "two"}])
+    assert tasks((tool, {name: items}, "ok")) == (Task("one", "completed", 0), Task("two", "pending", 0))
+
+
 def test_single_tasks_are_known_by_the_number_the_tool_gave_them():
     found = tasks(create("write it", 7), create("test it", 8), update("8", "in_progress"), update("7", "completed"))
     assert found == (Task("write it", "completed", 0, "7"), Task("test it", "in progress", 2, "8"))

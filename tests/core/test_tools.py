@@ -133,6 +133,10 @@ COMMANDS = [
     (call("shell", command=["bash", "script.sh", "x"]), "bash script.sh x"),
     (call("shell", commands=["cat a", "cat b", 3]), "cat a\ncat b"),
     (call("shell", command=["cat", 3]), ""),
+    (call("shell", command='["bash", "-lc", "cat a"]'), "cat a"),
+    (call("shell", commands='["cat a", "cat b"]'), "cat a\ncat b"),
+    (call("Bash", command="[ -f a ] && cat a"), "[ -f a ] && cat a"),
+    (call("Bash", command="[3]"), "[3]"),
     (call("shell_command", command="cat a"), "cat a"),
     (call("local_shell", type="exec", command=["cat", "a"]), "cat a"),
     (call("container.exec", cmd=["cat", "a"]), "cat a"),
@@ -152,6 +156,10 @@ COMMANDS = [
 @pytest.mark.parametrize(("of", "command"), COMMANDS)
 def test_commands_of_real_agents(of, command):
     assert command_of(of) == command
+
+
+def test_paths_may_come_as_json_text():
+    assert did(call("read_many_files", paths='["a.py", "b.py"]')) == ["read a.py", "read b.py"]
 
 
 @pytest.mark.parametrize("name", ["workdir", "cwd", "working_directory", "directory", "dir_path", "cd", "Cwd"])

@@ -212,6 +212,40 @@ def test_repeated_rows_count_once(book):
     assert codes(conversation) == ["repeated"]
 
 
+@given(st.data())
+def test_a_file_whose_rows_come_again_says_what_it_said(data):
+    book = Book()
+    for number in range(data.draw(st.integers(1, 4), "turns")):
+        if data.draw(st.booleans(), "fold") and number:
+            book.fold(f"so far {number}")
+        book.user(f"go {number}")
+        book.says(f"m{number}", call(f"c{number}"))
+        book.says(f"m{number}", call(f"d{number}"))
+        for name in "cd":
+            book.result(f"{name}{number}", "well", parentUuid=book.rows[-2 if name == "d" else -1]["uuid"])
+        book.says(f"n{number}", text("done"))
+    alone = book.read()
+    first = data.draw(st.integers(0, len(book.rows) - 1), "from")
+    again = load(book.data() + b"".join(book.data().splitlines(keepends=True)[first:]))
+    assert (again.messages, again.compactions) == (alone.messages, alone.compactions)
+    assert codes(again) == ["repeated"]
+
+
+def test_what_is_changed_in_a_file_whose_rows_come_again_reads_back(book):
+    session(book)
+    again = load(book.data() * 2)
+    summary = Message("user", Origin.SUMMARY, (Text("so far"),))
+    shorter = again.messages[2].with_parts([ToolResult("c1", (Text("short"),))])
+    written = CLAUDE.write(again.with_messages([summary, again.messages[1], shorter, again.messages[3]]))
+    found = load(written)
+    assert texts(found) == ["so far", "", "", "done"]
+    assert found.messages[2].results[0].text == "short"
+    names = [row["uuid"] for row in records(written)]
+    assert len(names) == len(set(names))
+    parents = {row["uuid"]: row["parentUuid"] for row in records(written)}
+    assert parents["b"] == names[0]
+
+
 def test_a_row_that_is_gone_does_not_come_back_in_its_repeat(book):
     book.user("hello", uuid="a")
     book.user("again", uuid="b")

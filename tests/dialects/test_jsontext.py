@@ -98,6 +98,12 @@ def test_numbers_json_does_not_have_are_refused(data):
         jsontext.decode(data)
 
 
+def test_a_number_that_is_too_long_is_told_in_our_words():
+    with pytest.raises(MalformedInput, match="has 5,000 digits, and 4,300 are the most; send it as a string") as caught:
+        jsontext.decode(b'{"max_tokens":' + b"9" * 5_000 + b"}")
+    assert "sys." not in str(caught.value)
+
+
 def test_numbers_beyond_a_float_keep_their_value():
     assert jsontext.encode(jsontext.decode(b"[1e400,-1E-5]")) == b"[1E+400,-0.00001]"
     assert jsontext.decode(jsontext.encode(jsontext.decode(b"[1e400]"))) == jsontext.decode(b"[1e400]")

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 STYLES = ("checkpoint", "full", "report", "brief")
-WRITTEN = "written"
-"""How an attempt ends that brought a summary."""
+WRITTEN, NOT_TAKEN = "written", "not taken"
+"""How an attempt ends that brought a summary, and what is said of one that is not shown."""
 TELLING = 30
 """Characters of a line that is found again by more than chance."""
 _OWN_WINDOW = "ollama:"
@@ -147,7 +147,9 @@ def lost(messages: Sequence[Message], text: str) -> tuple[Notice, ...]:
 def tell_attempts(attempts: tuple[Attempt, ...]) -> None:
     """Who was asked in vain, and why, on stderr."""
     for attempt in attempts:
-        if attempt.outcome != WRITTEN:
+        if attempt.outcome.startswith(NOT_TAKEN):
+            say(f"note: what {safe(attempt.who)} wrote was {safe(attempt.outcome)}")
+        elif attempt.outcome != WRITTEN:
             say(f"note: {safe(attempt.who)} wrote no summary: {safe(attempt.outcome)}")
-    if attempts and attempts[-1].outcome != WRITTEN:
+    if attempts and not attempts[-1].outcome.startswith((WRITTEN, NOT_TAKEN)):
         say("note: so it was extracted without a model; try again, or name another with --fallback")

@@ -89,7 +89,7 @@ def command(
     folding = Folding(**how)
     if folding.first is not None and folding.last is not None:
         raise click.UsageError("--from and --up-to exclude each other")
-    where = target(given.file, output, in_place=in_place, force=force) if output or in_place else None
+    where = target(given.file, output, in_place=in_place, force=force) if output is not None or in_place else None
     callers = {} if dry_run else wish.callers()
     kept = shelf(given, archive, wanted=not (dry_run or no_archive))
     with closing(kept), working(f"reading {given.name}", quiet=given.json) as life:

@@ -54,7 +54,8 @@ def command(paths: tuple[Path, ...], budgets: tuple[str, ...], names: tuple[str,
     from foldline.evals.cache import home
     from foldline.evals.run import DEFAULT_BUDGETS, Settings, check, run
 
-    where = target("-", given["report"], in_place=False, force=given["force"]) if given["report"] else None
+    out = given["report"]
+    where = None if out is None else target("-", out, in_place=False, force=given["force"])
     settings = Settings(
         budgets or DEFAULT_BUDGETS,
         names,
@@ -81,7 +82,7 @@ def command(paths: tuple[Path, ...], budgets: tuple[str, ...], names: tuple[str,
     wide = not sys.stdout.isatty() or shutil.get_terminal_size().columns >= WIDE
     for line in report.tables(found, cells, wide=wide):
         click.echo(safe(line))
-    _tell(found.left_out, given["report"])
+    _tell(found.left_out, out)
 
 
 def _tell(left_out: tuple[tuple[str, str], ...], name: str | None) -> None:

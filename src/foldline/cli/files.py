@@ -1,7 +1,8 @@
 """Documents out: to standard output, to a new file, or onto the input itself. Never by halves.
 
 A file is written beside its place under another name, brought to disk, and moved there in one step. An existing file
-is replaced only when that was asked for; the input only with --in-place, and only if nobody changed it meanwhile.
+is replaced only when that was asked for; the input only with --in-place, and only if nobody changed it meanwhile. A
+link stays a link: what it points to is written.
 How documents are read is the business of `foldline.sources`.
 """
 
@@ -46,15 +47,26 @@ def target(source: str, output: str | None, *, in_place: bool, force: bool) -> T
         return _onto(source, output)
     if output is None or output == STREAM:
         return Target()
+    if not output:
+        raise click.UsageError("the name of the output is empty; name a file, or - for standard output")
     if os.path.isdir(output):
         raise click.UsageError(f"{output} is a folder; name a file in it")
-    if not os.path.exists(output) or not os.path.isfile(output):  # a pipe or a device is written to, not replaced
+    if os.path.exists(output) and not os.path.isfile(output):  # a pipe or a device is written to, not replaced
         return Target(output)
+    return _file(source, output, force)
+
+
+def _file(source: str, output: str, force: bool) -> Target:
+    path = os.path.realpath(output) if os.path.islink(output) else output
+    if os.path.islink(path):
+        raise click.UsageError(f"{output} is a link that leads back to itself; name a file")
+    if not os.path.exists(path):
+        return Target(path)
     if source != STREAM and os.path.exists(source) and os.path.samefile(source, output):
         raise click.UsageError(f"{output} is the input itself; give --in-place to replace it")
     if not force:
         raise click.UsageError(f"{output} exists; give --force to replace it, or another name")
-    return Target(output, replace=True)
+    return Target(path, replace=True)
 
 
 def _onto(source: str, output: str | None) -> Target:
@@ -62,7 +74,7 @@ def _onto(source: str, output: str | None) -> Target:
         raise click.UsageError("--in-place and --output exclude each other")
     if source == STREAM:
         raise click.UsageError("--in-place needs a file; standard input has no place")
-    real = os.path.realpath(source)  # a link stays a link; what it points to is replaced
+    real = os.path.realpath(source)
     if not os.path.isfile(real):
         return Target(real, replace=True)  # reading it will say what is wrong
     if _is_packed(real):
@@ -126,7 +138,7 @@ def _write_new(path: str, data: bytes, where: Target) -> None:
 
 def _still_right(where: Target) -> None:
     """The place is still as it was when we looked: free, or the input unchanged."""
-    if not where.replace and os.path.exists(where.path):
+    if not where.replace and os.path.lexists(where.path):
         raise CannotWrite(f"{where.path} has come into being meanwhile; it was left as it is")
     if where.seen is not None and _state(os.stat(where.path)) != _state(where.seen):
         raise CannotWrite(f"{where.path} was changed by someone else meanwhile; it was left as it is, so try again")

@@ -149,6 +149,11 @@ class Compaction:
 
     def run(self) -> Generator[Asking, list[Any], Folded | None]:
         found: list[Folded] = []
+        chosen = yield from self._chosen(found)
+        return self._accounted(chosen, found) if chosen else None
+
+    def _chosen(self, found: list[Folded]) -> Generator[Asking, list[Any], Folded | None]:
+        """The best attempt. All of them are put into `found`."""
         fitting: list[Folded] = []
         seeing: list[Folded] = []
         options = self.options
@@ -177,6 +182,18 @@ class Compaction:
             return self._longest(*([folded for folded in some if folded.lost == fewest] for some in (fitting, seeing)))
         self._must_fit(min(found, key=_tokens_of, default=None))
         return None
+
+    def _accounted(self, chosen: Folded, found: Sequence[Folded]) -> Folded:
+        """With the reason why what a model wrote is not what is shown, where that is so."""
+        by_model = [folded for folded in found if folded.written.author != EXTRACTED]
+        if chosen.written.author != EXTRACTED or not by_model:
+            return chosen
+        least = min(by_model, key=_tokens_of)
+        why = f"a view with it has {least.tokens:,} tokens, and {self.limits.most:,} are allowed"
+        if least.tokens <= self.limits.most:
+            why = "a view with it leaves less room, shows fewer rules, or has too many bytes"
+        attempts = tuple(attempt.not_taken(why) for attempt in chosen.written.attempts)
+        return replace(chosen, written=replace(chosen.written, attempts=attempts))
 
     def _longest(self, fitting: Sequence[Folded], seeing: Sequence[Folded]) -> Folded:
         """The one that lets the most turns come before the next fold; of those in which the last step is seen, one that

@@ -17,10 +17,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from foldline.core.checkpoint import Checkpoint
-from foldline.core.compaction import Compaction, Folded
+from foldline.core.compaction import Folded
 from foldline.core.cycles import pair
 from foldline.core.effects import Around, Effect, Keep, Known, Recall, Recalled, Save, Tell, ViewPlan
 from foldline.core.ground import Given, Ground, ground_of
+from foldline.core.guidance import guided
 from foldline.core.meter import Meter, Tally
 from foldline.core.options import Options
 from foldline.core.policy import MAX_IN_ROW, Decision, Past, at_ease, decide
@@ -31,8 +32,14 @@ from foldline.core.scale import Scale
 from foldline.core.skeleton import Chain
 from foldline.core.story import Story
 from foldline.core.stubbing import only, stubbed
+from foldline.core.summarise import Written
 from foldline.errors import ArchiveError, InputError
 from foldline.model import Conversation, Grammar, Message, Notice
+
+_REMOTE = (
+    "the history lies with the provider, so it cannot be folded here; send the whole conversation instead of "
+    "previous_response_id or conversation, or let the provider compact it"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +99,8 @@ class _Turn:
             _check_beginning(ground)
         decision = self._decision(self.scale.sized(self._shown(ground)), ground)
         if decision.action == "rest" or self.given.head.remote:
+            if decision.action != "rest":
+                self._note("history-remote", _REMOTE)
             return (yield from self._resting(ground, decision))
         found = yield from self._eased(ground, decision)
         if found is None and not self.options.force:
@@ -198,13 +207,13 @@ class _Turn:
         options = yield from self._with_surroundings()
         options = replace(options, cheap=None, fallback=None) if decision.storm else options
         story = self.story.as_it_is()  # while a model writes, other turns go on
-        folded = yield from Compaction(ground, options, self.budget, self.meter, decision, story).run()
+        folded = yield from guided(ground, options, self.budget, self.meter, decision, story)
         self.scale.count_anew()
         if folded is None:
             return (yield from self._resting(ground, decision))
         if folded.tokens >= before.tokens and before.tokens <= self.budget.room and not self._too_heavy(before):
             self._note("no-progress", "the checkpoint would not be smaller than what it replaces")
-            return (yield from self._resting(ground, decision))
+            return _with_attempts((yield from self._resting(ground, decision)), folded.written)
         storm = (Notice("storm", decision.reason),) if decision.storm else ()
         self.notices += storm
         for notice in (*storm, *folded.shown.notices):
@@ -277,7 +286,7 @@ class _Turn:
             stubbed=len(plan.stubs),
             rebased=rebased,
             repairs=mended.counts(),
-            notices=tuple(self.notices),
+            notices=(*self.notices, *(() if folded else _by_its_ends(plan, ground.messages))),
         )
         if shown and self._durable(plan):
             receipt = replace(receipt, checkpoint=shown.ref, generation=shown.generation, author=shown.recipe.model)
@@ -312,6 +321,14 @@ class _Turn:
         self.notices.append(Notice(code, text))
 
 
+def _by_its_ends(plan: ViewPlan, messages: tuple[Message, ...]) -> tuple[Notice, ...]:
+    """Said as long as it is so, and not only by the fold that began it."""
+    length = len(messages[plan.carried].text) if plan.carried is not None else 0
+    if not plan.clamped or length <= plan.clamped:
+        return ()
+    return (Notice("user-clamped", f"a user message of {length:,} characters is still shown by its ends only"),)
+
+
 def _with_fold(receipt: Receipt, folded: Folded) -> Receipt:
     return replace(
         receipt,
@@ -322,6 +339,12 @@ def _with_fold(receipt: Receipt, folded: Folded) -> Receipt:
         left_out=folded.left_out,
         notices=(*receipt.notices, *folded.shown.notices),
     )
+
+
+def _with_attempts(view: View, written: Written) -> View:
+    """At rest, though a model was asked."""
+    attempts = tuple(attempt.not_taken("a view with it would not be smaller") for attempt in written.attempts)
+    return replace(view, receipt=replace(view.receipt, attempts=attempts))
 
 
 def _check_beginning(ground: Ground) -> None:

@@ -21,6 +21,7 @@ from foldline.core.ground import Ground
 from foldline.core.meter import Meter
 from foldline.core.options import Options
 from foldline.core.policy import Decision
+from foldline.core.receipt import Attempt
 from foldline.core.story import Story
 from foldline.errors import CannotFit
 
@@ -37,17 +38,22 @@ def guided(
     if guide is None or guide == newest_user(ground.messages):  # that one stays anyway
         return (yield from Compaction(ground, options, budget, meter, decision, story).run())
     folded: Folded | None = None
+    asked: tuple[Attempt, ...] = ()
     if meter.message(ground.messages[guide]) * meter.ratio <= decision.target * MOST:
         pinned = replace(options, pins=(*options.pins, guide))
+        attempt = Compaction(ground, pinned, budget, meter, decision, story)
         try:
-            folded = yield from Compaction(ground, pinned, budget, meter, decision, story).run()
+            folded = yield from attempt.run()
         except CannotFit:
             folded = None
         if folded and not folded.lost:
             return folded
+        why = "beside the project's instructions it left no room, or no room for a rule"
+        asked = tuple(tried.not_taken(why) for tried in attempt.asked)
         options = replace(options, cheap=None, fallback=None)  # a model is asked once
     without = yield from Compaction(ground, options, budget, meter, decision, story).run()
     if without is None or (folded and folded.lost <= without.lost):
         return folded or without
+    without = replace(without, written=replace(without.written, attempts=(*asked, *without.written.attempts)))
     gone = guide < without.shown.plan.start and guide not in without.shown.plan.pins
     return replace(without, left_out=(*without.left_out, (LEFT_OUT, 1))) if gone else without

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from foldline.core.deeds import Deed
-from foldline.core.tools import bare_name
+from foldline.core.tools import as_list, bare_name
 
 _LISTS = {
     "todowrite": "todos",
@@ -17,7 +17,9 @@ _LISTS = {
     "managetodolist": "todoList",
     "tasktracker": "task_list",
 }
-"""Tools that send the whole list each time, and the argument that holds it. The names are bare ones."""
+"""Tools that send a list, and the argument that holds it. The names are bare ones."""
+_MERGE = "merge"
+"""The argument by which a list says that it only adds to the one before, or changes it; Cursor's tool always has it."""
 _SINGLE = ("taskcreate", "taskupdate")
 """Tools that name one task each time."""
 _TEXTS = ("content", "step", "title", "subject", "description", "text")
@@ -38,8 +40,8 @@ _LOOK = 100
 class Task(NamedTuple):
     """One task. `status` is pending, in progress, completed, cancelled, or the agent's own word.
 
-    `message` is the index of the message that words it. `key` is its number where the agent changes tasks one by one;
-    a task that was named before these messages has its new status here, and no text.
+    `message` is the index of the message that words it. `key` is its number or id where the agent changes tasks one by
+    one; a task that was named before these messages has its new status here, and no text.
     """
 
     text: str
@@ -54,7 +56,8 @@ def plans(name: str) -> bool:
 
 
 def latest_tasks(done: Iterable[Deed]) -> tuple[Task, ...]:
-    """The tasks as they stood last: the newest whole list, or single tasks as created and updated."""
+    """The tasks as they stood last: the newest whole list with what was merged into it since, or single tasks as
+    created and updated."""
     single: dict[str, Task] = {}
     latest: tuple[Task, ...] = ()
     for deed in done:
@@ -63,8 +66,7 @@ def latest_tasks(done: Iterable[Deed]) -> tuple[Task, ...]:
             continue
         arguments = deed.call.parsed()
         if name in _LISTS:
-            listed = arguments.get(_LISTS[name])
-            latest = tuple(_listed(listed, deed.at)) if isinstance(listed, list) else latest
+            latest = _relisted(latest, as_list(arguments.get(_LISTS[name])), arguments, deed.at)
         elif name == "taskcreate":
             key = _number(deed) or str(len(single) + 1)
             single[key] = _task(arguments, deed.at)._replace(key=key)
@@ -73,15 +75,42 @@ def latest_tasks(done: Iterable[Deed]) -> tuple[Task, ...]:
     return (*latest, *single.values())
 
 
+def _relisted(
+    latest: tuple[Task, ...], items: Sequence[Any] | None, arguments: Mapping[str, Any], at: int
+) -> tuple[Task, ...]:
+    """The list after a call: another one, or the same with some of its tasks changed and new ones behind them."""
+    if items is None:
+        return latest
+    told = [item for item in items if isinstance(item, Mapping)]
+    if str(arguments.get(_MERGE)).lower() == "true":
+        return _merged(latest, told, at)
+    keyed = ((_key(item) if _MERGE in arguments else "", _task(item, at)) for item in told)
+    return tuple(task._replace(key=key) for key, task in keyed if task.text)
+
+
+def _merged(latest: tuple[Task, ...], items: Sequence[Mapping[str, Any]], at: int) -> tuple[Task, ...]:
+    """The tasks, known by their ids or by their words, with what the items say of them; and those that are new."""
+    tasks = {task.key or task.text: task for task in latest}
+    for item in items:
+        key, new = _key(item), _task(item, at)
+        place = key if key in tasks or new.text not in tasks else new.text
+        known = tasks.get(place or new.text, new)
+        status = new.status if item.get("status") else known.status
+        worded = new if new.text and new.text != known.text else known
+        if place or new.text:
+            tasks[place or new.text] = worded._replace(status=status, key=key or known.key)
+    return tuple(tasks.values())
+
+
+def _key(item: Mapping[str, Any]) -> str:
+    found = item.get("id")
+    return "" if found is None else str(found)
+
+
 def _number(deed: Deed) -> str:
     """The number that the tool gave to a new task."""
     found = _NUMBER.search(deed.result.text[:_LOOK]) if deed.result else None
     return found.group(1) if found else ""
-
-
-def _listed(items: Sequence[Any], at: int) -> Iterator[Task]:
-    tasks = (_task(item, at) for item in items if isinstance(item, Mapping))
-    yield from (task for task in tasks if task.text)
 
 
 def _task(item: Mapping[str, Any], at: int) -> Task:

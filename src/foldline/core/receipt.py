@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from foldline.core.audit import Finding
@@ -13,6 +13,9 @@ from foldline.model import EMPTY, Notice
 IN_PART = "messages in part"
 """Not a section: messages of the user's that are shown without some of their characters."""
 
+WRITTEN = "written"
+"""The outcome of a try that brought a summary."""
+
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
@@ -20,6 +23,10 @@ class Attempt:
 
     who: str
     outcome: str
+
+    def not_taken(self, why: str) -> Attempt:
+        """The same, where what was written is not what is shown."""
+        return replace(self, outcome=f"not taken: {why}") if self.outcome == WRITTEN else self
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from foldline.core.facts import Facts
 from foldline.core.instructions import compact_instructions
 from foldline.core.options import Options, Voice
 from foldline.core.prompts import merge_request, prompt, repair_request, summary_request, version_of
-from foldline.core.receipt import Attempt
+from foldline.core.receipt import WRITTEN, Attempt
 from foldline.core.render import BRIEF, Chunk, Limits, chunks, fence
 from foldline.core.story import RECORD, Voices, voices_in
 from foldline.core.styles import STYLES, Style
@@ -151,7 +151,7 @@ class _Desk:
         return Written(
             self._finished(audited.summary),
             self.voice.name,
-            (*self.attempts, Attempt(self.voice.name, "written")),
+            (*self.attempts, Attempt(self.voice.name, WRITTEN)),
             findings,
             tuple((self.span.first + piece.start, self.span.first + piece.stop) for piece in pieces),
         )

@@ -9,6 +9,7 @@ arguments.
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 import shlex
@@ -74,26 +75,35 @@ def bare_name(name: str) -> str:
     return own.lower().replace("_", "").replace("-", "")
 
 
+def as_list(value: Any) -> list[Any] | None:
+    """An argument that is a list, or the JSON text of one, which models send too; None for anything else."""
+    if isinstance(value, str) and value.lstrip()[:1] == "[":
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return None
+    return value if isinstance(value, list) else None
+
+
 def command_of(call: ToolCall) -> str:
     """The shell command a call runs; "" when it runs none."""
     if bare_name(call.name) not in _SHELLS:
         return ""
     arguments = call.parsed()
-    several = arguments.get("commands")
-    if isinstance(several, list):
+    several = as_list(arguments.get("commands"))
+    if several is not None:
         return "\n".join(line for line in several if isinstance(line, str))
     return next(filter(None, (_line(arguments.get(name)) for name in _COMMANDS)), "")
 
 
 def _line(value: Any) -> str:
     """A command as one line of shell: as it is, the script handed to a shell, or its words."""
-    if isinstance(value, str):
-        return value
-    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
-        return ""
-    if len(value) > 2 and value[0].rsplit("/", 1)[-1] in ("bash", "sh", "zsh") and value[1] in ("-c", "-lc"):
-        return str(value[2])
-    return shlex.join(value)
+    words = as_list(value)
+    if not words or not all(isinstance(word, str) for word in words):
+        return value if isinstance(value, str) else ""
+    if len(words) > 2 and words[0].rsplit("/", 1)[-1] in ("bash", "sh", "zsh") and words[1] in ("-c", "-lc"):
+        return str(words[2])
+    return shlex.join(words)
 
 
 def call_touches(call: ToolCall) -> Iterator[Touch]:
@@ -156,7 +166,7 @@ def _action(name: str, arguments: Mapping[str, Any]) -> str:
 
 
 def _paths(arguments: Mapping[str, Any]) -> Iterator[str]:
-    many = next((arguments[name] for name in _LISTS if isinstance(arguments.get(name), list)), None)
+    many = next((found for name in _LISTS if (found := as_list(arguments.get(name))) is not None), None)
     named = [_first(arguments, *_PATHS)] if many is None else [_named(item) for item in many]
     yield from (path for path in dict.fromkeys(named) if path and "*" not in path and "://" not in path)
 

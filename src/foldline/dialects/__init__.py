@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from foldline.dialects import jsontext, lines, mending
+from foldline.dialects import damage, jsontext, lines, mending
 from foldline.dialects.anthropic import Anthropic
 from foldline.dialects.base import Dialect, Listed, RequestDialect, Source
 from foldline.dialects.claude_code import ClaudeCode
@@ -72,11 +72,8 @@ def detect(value: Any, name: str = "") -> DocumentDialect:
     scores = [(dialect.fits(value), dialect) for dialect in DOCUMENTS]
     score, best = max(scores, key=lambda pair: pair[0])
     if not score or value == {}:
-        raise UnknownDialect(f"{_seen(value)}, which fits no dialect; {_ADVICE}", source=name)
+        raise UnknownDialect(f"{_seen(value)}, which fits no dialect; {damage.ADVICE}", source=name)
     return best
-
-
-_ADVICE = "give a request body, its list of messages or a session file; or name its dialect if you know it"
 
 
 def detect_lines(head: Sequence[bytes]) -> LineDialect | None:
@@ -155,13 +152,12 @@ def _value(source: Source, is_named: bool) -> tuple[Any, bytes]:
     """The document's value, and the bytes that decode to it."""
     try:
         return jsontext.decode(source.data), source.data
-    except MalformedInput as error:
+    except MalformedInput:
         mended = mending.mend(source.data)
-        if mended != source.data:
+        try:
             return jsontext.decode(mended), mended
-        if not is_named and not source.data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):
-            raise UnknownDialect(f"{_looks(source.data)}; {_ADVICE}", source=source.name) from None
-        raise MalformedInput(error.what, source=source.name, line=error.line, offset=error.offset) from None
+        except MalformedInput as error:
+            raise damage.refusal(source.data, mended, error, source.name, is_named=is_named) from None
 
 
 def _head(stream: Iterator[bytes]) -> Iterator[bytes]:
@@ -203,15 +199,3 @@ def _seen(value: Any) -> str:
     if isinstance(value, list):
         return f"a list of {len(value)}, beginning with {_seen(value[0])}" if value else "an empty list"
     return f"a JSON {type(value).__name__}"
-
-
-def _looks(data: bytes) -> str:
-    """What bytes that are no JSON look like, in words."""
-    start = data.lstrip()[:64]
-    if not start:
-        return "the input is empty"
-    if start.startswith(b"<"):
-        return "the input looks like HTML or XML"
-    if b"\x00" in data[:1024] or not start.isascii():
-        return f"the input looks like binary data (it begins with {data[:8].hex(' ')})"
-    return f"the input is no JSON (it begins with {start[:32].decode('ascii', 'replace')!r})"

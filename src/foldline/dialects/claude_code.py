@@ -16,9 +16,9 @@ from typing import Any
 from foldline.dialects import anthropic, claude_write, lines, mending
 from foldline.dialects.base import Lined, Source
 from foldline.dialects.claude_record import PEEK, Record
-from foldline.dialects.claude_rows import Boundary, Outline, Records, kept_groups, live, outline
+from foldline.dialects.claude_rows import Boundary, Outline, Records, kept_groups, live, once, outline
 from foldline.dialects.lined import History, LineDialect
-from foldline.model import Compaction, Conversation, Head, Message, Origin, Part, Text, ToolResult
+from foldline.model import Compaction, Conversation, Head, Message, Notice, Origin, Part, Text, ToolResult
 
 _TYPES = frozenset({"user", "assistant", "system", "attachment", "progress", "summary", "file-history-snapshot"})
 _SYNTHETIC = "<synthetic>"
@@ -53,7 +53,10 @@ class ClaudeCode(LineDialect):
 
     def read_lines(self, source: Source, lines_: Iterable[bytes], history: History = "live") -> Conversation:
         split = lines.split(lines_, PEEK)
-        records = {row: record for row, record in enumerate(split.values) if record is not None}
+        every = {row: record for row, record in enumerate(split.values) if record is not None}
+        records = once(every)
+        again = len(every) - len(records)
+        repeated = (Notice("repeated", f"{again} rows repeat an earlier one and count once"),) if again else ()
         whole = outline(records)
         chosen, notices = live(records, whole) if history == "live" else (range(len(whole.groups)), ())
         messages = tuple(_message(split, whole.groups[n]) for n in chosen)
@@ -63,7 +66,7 @@ class ClaudeCode(LineDialect):
             Head(model=_model(records)),
             self.grammar,
             Lined(source, split.rows, messages),
-            (*split.notices, *whole.notices, *notices),
+            (*split.notices, *repeated, *whole.notices, *notices),
             tuple(_compaction(split, whole, boundary) for boundary in whole.boundaries),
         )
 

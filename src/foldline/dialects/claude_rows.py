@@ -41,7 +41,16 @@ class Outline:
     notices: tuple[Notice, ...]
 
 
+def once(records: Records) -> dict[int, Record]:
+    """The records without those that repeat an earlier one, as in a file that was copied onto its own end."""
+    first: dict[object, int] = {}
+    for row, record in records.items():
+        first.setdefault((record.uuid, record.type, record.is_sidechain) if record.uuid else row, row)
+    return {row: records[row] for row in first.values()}
+
+
 def outline(records: Records) -> Outline:
+    """Of records that are there once each."""
     rows, notices = _speaking(records)
     named = {row: ids(records[row]) for row in rows}
     folds = boundaries(records)
@@ -66,24 +75,20 @@ def kept_groups(whole: Outline, boundary: Boundary) -> list[int]:
 
 
 def _speaking(records: Records) -> tuple[list[int], tuple[Notice, ...]]:
-    """The rows that are part of what is said, each once."""
+    """The rows that are part of what is said."""
     rows = [row for row, record in records.items() if speaks(record)]
     main = [row for row in rows if not records[row].is_sidechain]
     chosen = main or rows  # a file of sidechain rows alone is a subagent's own conversation
-    first = {records[row].uuid or f"row {row}": row for row in reversed(chosen)}
-    once = sorted(first.values())
     counts = {
         "sidechain": len(rows) - len(chosen),
-        "repeated": len(chosen) - len(once),
         "api-error": sum(bool(record.is_api_error_message) for record in records.values()),
         "cleared": sum(_cleared(record) for record in records.values()),
     }
-    return once, tuple(Notice(code, f"{number} {_WORDS[code]}") for code, number in counts.items() if number)
+    return chosen, tuple(Notice(code, f"{number} {_WORDS[code]}") for code, number in counts.items() if number)
 
 
 _WORDS = {
     "sidechain": "rows belong to the conversations of subagents and are left out",
-    "repeated": "rows repeat an earlier one and count once",
     "api-error": "rows tell of failed requests; the model never saw them",
     "cleared": "tool results were cleared from the agent's own context; here they are whole",
 }

@@ -13,22 +13,26 @@ from typing import Any
 from foldline.dialects import anthropic, jsontext, lines, mending
 from foldline.dialects.base import Lined, plain_text
 from foldline.dialects.claude_record import PEEK, TOLD, Record
-from foldline.dialects.claude_rows import boundaries
+from foldline.dialects.claude_rows import Records, boundaries, once
 from foldline.dialects.lined import START, Links, Made, assemble, line_end, owners, plan, share
 from foldline.model import Message, Origin, Part, Text, digest
 
 _COPIED = ("userType", "cwd", "sessionId", "version", "gitBranch", "timestamp")
 """What a new row takes over from the row before it, so that the agent takes it for its own."""
+_NOBODY = Record()
+"""In the place of a row that is no record, or repeats one."""
 
 
 def rewrite(layout: Lined, messages: Sequence[Message]) -> bytes:
-    """The transcript with other messages in it."""
-    records = [_peek(row) for row in layout.rows]
-    folds = boundaries({row: record for row, record in enumerate(records) if record is not None})
+    """The transcript with other messages in it. Rows that repeat another go: they would speak against what changed."""
+    every = {row: record for row, record in enumerate(map(_peek, layout.rows)) if record is not None}
+    records = once(every)
+    repeats = every.keys() - records.keys()
+    folds = boundaries(records)
     todo = plan(layout, messages, folds[-1].row if folds else START)
     built, emptied = _built(layout, todo.changed)
-    links = Links([(r and r.uuid) or "" for r in records], [(r and r.parent_uuid) or "" for r in records])
-    gone = todo.gone | emptied | links.twins(todo.gone | emptied)
+    links = _links(records, len(layout.rows))
+    gone = todo.gone | emptied | repeats
     added, parents = _added(layout.rows, links, gone, todo.made)
     for row, parent in {**links.under(parents).mended(gone), **parents}.items():
         if row not in gone:
@@ -37,6 +41,11 @@ def rewrite(layout: Lined, messages: Sequence[Message]) -> bytes:
         left = [links.ids[row] for row in sorted(folds[-1].kept - gone) if links.ids[row]]
         built[folds[-1].row] = _with_kept(layout.rows[folds[-1].row], left)
     return assemble(layout.rows, gone, built, added)
+
+
+def _links(records: Records, count: int) -> Links:
+    named = [records.get(row, _NOBODY) for row in range(count)]
+    return Links([record.uuid or "" for record in named], [record.parent_uuid or "" for record in named])
 
 
 def _built(layout: Lined, changed: Mapping[int, tuple[Message, ...]]) -> tuple[dict[int, bytes], frozenset[int]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, NoReturn, cast
@@ -126,20 +127,27 @@ def _decode_slowly(data: bytes) -> Any:
     marked = text_of(data)
     text = marked.removeprefix(_BOM)
     try:
-        return json.loads(text, parse_float=_number, parse_constant=_refuse_constant)
+        return json.loads(text, parse_float=_number, parse_int=_whole, parse_constant=_refuse_constant)
     except RecursionError:
         raise TooDeep(_DEPTH_ADVICE) from None
     except json.JSONDecodeError as error:
         offset = len(bytes_of(marked[: error.pos + len(marked) - len(text)]))
         raise MalformedInput(f"not JSON: {error.msg}", line=error.lineno, offset=offset) from None
-    except ValueError as error:  # an integer longer than the interpreter converts
-        raise MalformedInput(f"not JSON that can be read: {error}") from None
 
 
 def _number(text: str) -> float | Decimal:
     """A float, unless that would lose the number altogether: 1E400 stays what it is."""
     value = float(text)
     return Decimal(text) if math.isinf(value) else value
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:  # longer than the interpreter converts
+        most = sys.get_int_max_str_digits()
+        what = f"a number in it has {len(text):,} digits, and {most:,} are the most; send it as a string instead"
+        raise MalformedInput(what) from None
 
 
 def _refuse_constant(name: str) -> NoReturn:
