@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import tempfile
 import threading
+import time
 from itertools import takewhile
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from tests.nobody import as_nobody
 from foldline import Archive
 from foldline.archive import later, schema
 from foldline.archive.blobs import LOST
-from foldline.archive.index import INDEXED
+from foldline.archive.index import INDEXED, Index
 from foldline.archive.listing import openings
 from foldline.archive.nodes import FEW
 from foldline.conformance import DIALECTS, talk
@@ -133,6 +134,36 @@ class TestFinding:
         assert not waiting(masking)
         assert positions(masking, "flange") == [0, 1]
 
+    def test_of_large_messages_a_piece_is_fewer(self, archive, connection):
+        keep_late(archive, *(f"{word} " * later.EACH for word in WORDS))
+        assert archive.catch_up(8) is False
+        assert connection.execute("SELECT count(*) FROM said").fetchone() == (2,)
+        archive.catch_up()
+        assert all(positions(archive, word) for word in WORDS)
+
+    def test_a_piece_of_nothing_is_one_message(self, archive):
+        keep_late(archive, "a loose flange")
+        assert [archive.catch_up(0) for _ in range(3)] == [False, False, True]
+
+    def test_of_all_that_waits_only_a_piece_is_in_memory(self, archive, monkeypatch):
+        monkeypatch.setattr(later, "PIECE", 5)
+        keep_late(archive, *WORDS)
+        archive._index = Counting()
+        assert archive.catch_up()
+        assert archive._index.counts == [5, 5, 2]
+        assert all(positions(archive, word) for word in WORDS)
+
+    @pytest.mark.parametrize("depth", [400, 500, 700, 900])
+    def test_a_message_nested_deeper_than_can_be_followed_is_found_and_holds_up_nobody(self, archive, depth):
+        arguments = f'{{"a": {"[" * depth}"flange"{"]" * depth}}}'
+        deep = Session("openai-chat").user("a question").tools(("Read", arguments, "a worn gasket"))
+        archive.keep_all([(deep.conversation(), "")], findable=False)
+        archive.keep(said("a bent sprocket"))
+        assert positions(archive, "flange") == [1]
+        assert positions(archive, "gasket") == [2]
+        assert positions(archive, "sprocket") == [0, 1]
+        assert list(archive.verify()) == []
+
     @pytest.mark.parametrize("dialect", DIALECTS)
     def test_what_is_read_again_is_indexed_as_it_would_have_been(self, dialect, tmp_path):
         soon, late = Archive(tmp_path / "soon.db"), Archive(tmp_path / "late.db")
@@ -141,6 +172,19 @@ class TestFinding:
         late.keep_all([(conversation, "")], findable=False)
         late.catch_up()
         assert indexed(soon) == indexed(late)
+
+
+class Counting(Index):
+    """Writes down how many messages it is given at a time."""
+
+    def __init__(self):
+        super().__init__()
+        self.counts = []
+
+    def add(self, connection, messages):
+        these = list(messages)
+        self.counts.append(len(these))
+        super().add(connection, these)
 
 
 def indexed(archive):
@@ -261,6 +305,42 @@ class TestWithoutWriting:
         assert impatient.uncoded() == 0
         impatient.close()
 
+    @needs_extra
+    def test_what_is_there_already_is_not_copied_to_be_searched_by_meaning(self, archive):
+        from foldline.archive import semantic
+
+        with archive._store.reading() as own, later.beside(own):
+            plan = own.execute(f"EXPLAIN QUERY PLAN {semantic._UNCODED}", (-1,)).fetchall()
+        assert not [row for row in plan if "MATERIALIZE" in row[3] or "SCAN main.said" in row[3]]
+
+    def test_no_search_waits_for_another_process(self, archive, connection):
+        connection.execute("BEGIN IMMEDIATE")
+        began = time.monotonic()
+        assert positions(archive, "gasket") == [2, 3]
+        assert openings(archive, ["none"]) == {}
+        assert time.monotonic() - began < archive._store.wait / 2
+        connection.execute("ROLLBACK")
+
+    def test_what_another_process_indexes_meanwhile_is_found_once(self, archive):
+        other = Archive(archive.path)
+        with archive._store.reading() as own, later.beside(own):
+            assert other.catch_up()
+            assert own.execute("SELECT node FROM said ORDER BY node").fetchall() == [(n,) for n in range(1, 7)]
+        other.close()
+
+    def test_nobody_who_reads_waits_while_the_index_is_filled(self, archive):
+        archive._index = gate = Gate()
+        filling = threading.Thread(target=archive.catch_up, kwargs={"patient": False})
+        filling.start()
+        assert gate.entered.wait(10)
+        began = time.monotonic()
+        assert archive.recall(["0" * 32]) is None
+        assert len(archive.sessions()) == 2
+        assert time.monotonic() - began < Gate.LONG / 2
+        gate.open.set()
+        filling.join(10)
+        assert not waiting(archive)
+
     def test_who_is_in_a_hurry_hears_busy_at_once(self, archive, connection):
         connection.execute("BEGIN IMMEDIATE")
         with pytest.raises(Busy):
@@ -269,6 +349,45 @@ class TestWithoutWriting:
         assert archive.catch_up(patient=False)
         with archive._store.reading() as own:
             assert own.execute("PRAGMA busy_timeout").fetchone() == (5_000,)
+
+
+class Gate(Index):
+    """Lets nothing in before it is opened, or a long time has passed."""
+
+    LONG = 8
+
+    def __init__(self):
+        super().__init__()
+        self.entered, self.open = threading.Event(), threading.Event()
+
+    def add(self, connection, messages):
+        self.entered.set()
+        self.open.wait(self.LONG)
+        super().add(connection, messages)
+
+
+class TestPieces:
+    """Each commit leaves a piece of the index. They are put together evenly, not many of them in some commit."""
+
+    def merged(self, connection):
+        return dict(connection.execute("SELECT k, v FROM finds_config")).get("automerge")
+
+    def test_there_are_never_many(self, archive, connection):
+        with archive._store.reading() as own:
+            own.execute("PRAGMA synchronous = OFF")
+        for number in range(200):
+            keep_late(archive, f"part {number} {' '.join(f'word{number * n % 999}' for n in range(60))}")
+            archive.catch_up(1)
+        assert self.merged(connection) == 0
+        assert connection.execute("SELECT count(DISTINCT segid) FROM finds_idx").fetchone()[0] < 20
+        assert all(positions(archive, f'"part {number}"') == [0, 1] for number in (0, 7, 99, 199))
+
+    def test_an_older_file_is_told_so_too(self, archive, connection):
+        archive.close()
+        connection.execute("DELETE FROM finds_config WHERE k = 'automerge'")
+        connection.execute("PRAGMA user_version = 3")
+        Archive(archive.path).close()
+        assert self.merged(connection) == 0
 
 
 class TestAfterACrash:

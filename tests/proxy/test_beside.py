@@ -209,6 +209,54 @@ def test_where_it_is_never_quiet_the_index_is_not_left_behind(tmp_path, monkeypa
     beside.close()
 
 
+def test_however_much_comes_at_a_time_the_index_keeps_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "QUIET", 60)
+    monkeypatch.setattr(module, "BEHIND", 3)
+    archive = Noted(tmp_path / "archive.db")
+    beside = Beside(archive)
+    for number in range(40):
+        with beside.turn() as mine:
+            beside.keep(longer_talk(number, 12))
+        assert mine.settle() is None
+    assert until(lambda: indexed(archive) >= 24 * (40 - 3 * module.BEHIND))
+    beside.close()
+    assert indexed(archive) == 24 * 40
+
+
+def longer_talk(number, turns):
+    session = Session()
+    for turn in range(turns):
+        session.user(f"question {number} {turn}").assistant(f"answer {number} {turn}")
+    return session.conversation()
+
+
+def test_while_another_process_writes_the_index_is_tried_again_until_it_is_done(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "QUIET", 0.2)
+    archive = Noted(tmp_path / "archive.db")
+    beside = Beside(archive)
+    other = sqlite3.connect(archive.path, isolation_level=None, check_same_thread=False)
+    assert kept(beside, 1) is None
+    other.execute("BEGIN IMMEDIATE")
+    assert until(lambda: archive.deeds.count("index") >= 2)
+    other.execute("ROLLBACK")
+    assert until(lambda: indexed(archive) == 3)
+    beside.close()
+
+
+def test_nobody_who_closes_waits_for_another_process(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "QUIET", 60)
+    archive = Noted(tmp_path / "archive.db")
+    beside = Beside(archive)
+    other = sqlite3.connect(archive.path, isolation_level=None)
+    assert kept(beside, 1) is None
+    other.execute("BEGIN IMMEDIATE")
+    began = time.monotonic()
+    beside.close()
+    assert time.monotonic() - began < archive._store.wait / 2
+    other.execute("ROLLBACK")
+    assert len(archive.search("question")) == 1
+
+
 @pytest.mark.parametrize("wrong", [Busy("held"), Full("no room"), Panic("gone"), ValueError("odd")])
 def test_an_index_that_cannot_be_filled_costs_nobody_anything(tmp_path, monkeypatch, wrong):
     monkeypatch.setattr(module, "QUIET", 0.001)

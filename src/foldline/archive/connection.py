@@ -1,6 +1,7 @@
 """The file and the connection to it: who may read it, who holds it, and what went wrong in words.
 
     Store.reading() · Store.writing()     a connection for as long as the block lasts; the latter in one transaction
+    Store.looking() · Store.apart()       the same through a second one, which keeps nobody waiting
 
 SQLite's errors become Full, Corrupt and Busy here and nowhere else. A file that was replaced by another of its name is
 let go of, so that nothing is written where nobody looks. What is in the tables is not known here.
@@ -13,7 +14,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
@@ -73,18 +74,49 @@ class Store:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction: all of it is durable when the block ends, or none of it ever was."""
         with self._held() as connection:
-            if self.readonly:
-                raise Full(f"nothing can be kept in {self.path}: {self.readonly}")
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                self._must_be_in_place()
+            self._must_be_writable()
+            with self._transaction(connection):
                 yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
+
+    @contextmanager
+    def apart(self) -> Iterator[sqlite3.Connection]:
+        """Like `writing`, through a second connection: who reads meanwhile does not wait for it, and it for nobody.
+
+        Where another writes already, it is Busy at once.
+        """
+        with self._second() as connection, self._transaction(connection):
+            yield connection
+
+    def settle(self) -> None:
+        """Moves what is in the file of commits into the archive's own, as far as nobody reads it there."""
+        with self._second() as connection:
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+
+    @contextmanager
+    def _second(self) -> Iterator[sqlite3.Connection]:
+        with self._held():
+            self._must_be_writable()
+        with self._worded(), closing(self._connect("rw", wait=0)) as connection:
+            connection.execute("PRAGMA synchronous = FULL")
+            self.limit(connection)
+            yield connection
+
+    def _must_be_writable(self) -> None:
+        if self.readonly:
+            raise Full(f"nothing can be kept in {self.path}: {self.readonly}")
+
+    @contextmanager
+    def _transaction(self, connection: sqlite3.Connection) -> Iterator[None]:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
             self._must_be_in_place()
+            yield
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        self._must_be_in_place()
 
     @contextmanager
     def looking(self) -> Iterator[sqlite3.Connection]:
@@ -112,17 +144,24 @@ class Store:
         with self._lock:
             self._depth += 1
             try:
-                yield self._opened()
-            except (AttributeError, LookupError, TypeError, ValueError) as error:
-                self._blame(error)
-                raise
-            except sqlite3.Error as error:
-                told = wording(error, self.path, self._cap)
-                if isinstance(told, Damaged) or type(told) is ArchiveError:
-                    self.suspect = told
-                raise told from error
+                with self._worded():
+                    yield self._opened()
             finally:
                 self._depth -= 1
+
+    @contextmanager
+    def _worded(self) -> Iterator[None]:
+        try:
+            yield
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            with self._lock:
+                self._blame(error)
+            raise
+        except sqlite3.Error as error:
+            told = wording(error, self.path, self._cap)
+            if isinstance(told, Damaged) or type(told) is ArchiveError:
+                self.suspect = told
+            raise told from error
 
     def _blame(self, error: Exception) -> None:
         """An error of Python's is the file's, when it holds what never was put there; else it is ours."""
@@ -196,9 +235,10 @@ class Store:
             raise
         return connection
 
-    def _connect(self, mode: str, more: str = "") -> sqlite3.Connection:
+    def _connect(self, mode: str, more: str = "", wait: float | None = None) -> sqlite3.Connection:
         address = f"file:{quote(str(self.path))}?mode={mode}{more}"
-        return sqlite3.connect(address, uri=True, timeout=self.wait, isolation_level=None, check_same_thread=False)
+        wait = self.wait if wait is None else wait
+        return sqlite3.connect(address, uri=True, timeout=wait, isolation_level=None, check_same_thread=False)
 
     def _for_reading(self, connection: sqlite3.Connection) -> sqlite3.Connection:
         """A file that cannot be written can be read all the same, also where its folder takes no lock files."""
@@ -231,16 +271,10 @@ class Store:
 
     def at_once(self, work: Callable[[sqlite3.Connection], None]) -> None:
         """Like `tidying`, and Busy where another process would have to be waited for."""
-        with self.tidying() as connection, self.hurried():
-            work(connection)
-
-    @contextmanager
-    def hurried(self) -> Iterator[None]:
-        """Nobody is waited for while the block lasts: Busy at once."""
-        with self._held() as connection:
+        with self.tidying() as connection:
             connection.execute("PRAGMA busy_timeout = 0")
             try:
-                yield
+                work(connection)
             finally:
                 connection.execute(f"PRAGMA busy_timeout = {int(1000 * self.wait)}")
 

@@ -18,6 +18,7 @@ import posixpath
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from foldline.archive.base import Indexed
@@ -41,8 +42,12 @@ CODES = (
 """For the one that came later."""
 INDEXED = "indexed"
 """Under this name meta has the mark: the node up to which all is indexed."""
-MARK = ("INSERT OR IGNORE INTO meta SELECT 'indexed', coalesce(max(id), 0) FROM nodes",)
-"""For the one that came last: until then, all was indexed when it was stored."""
+MARK = (
+    "INSERT OR IGNORE INTO meta SELECT 'indexed', coalesce(max(id), 0) FROM nodes",
+    "INSERT INTO finds(finds, rank) VALUES ('automerge', 0)",
+)
+"""For the one that came last: until then, all was indexed when it was stored, and SQLite put the pieces of the index
+together by itself, hundreds of pages in some commit."""
 
 TAKE = "SELECT node, text, names FROM said WHERE node IN (SELECT value FROM json_each(?))"
 """What was indexed of some messages. Their ids are one parameter, as JSON."""
@@ -52,6 +57,10 @@ _ADD = (
     "INSERT OR IGNORE INTO {}files VALUES (?, ?, ?)",
     "INSERT OR IGNORE INTO {}uncoded VALUES (?)",
 )
+_MERGE = "INSERT INTO {0}finds({1}, rank) VALUES ('merge', ?)"
+_PAGES, _PAGE = 4, 1_024
+"""Pages of the index that are put together for each message that is added, and one more for so many characters of it:
+as many as SQLite itself would, evenly."""
 _REMOVE = (
     "DELETE FROM said WHERE node IN (SELECT value FROM json_each(?))",
     "DELETE FROM files WHERE node IN (SELECT value FROM json_each(?))",
@@ -70,6 +79,7 @@ class Index:
 
     def __init__(self, own: str = "") -> None:
         self._add = tuple(statement.format(own) for statement in _ADD)
+        self._merge = _MERGE.format(own, f"{own.rpartition('.')[2]}finds")
 
     def create(self, connection: sqlite3.Connection) -> None:
         for statement in (*TABLES, *CODES):
@@ -87,6 +97,9 @@ class Index:
         rows: tuple[list[Any], ...] = finds, kept, files, [(node,) for node, _, _ in kept]
         for statement, values in zip(self._add, rows, strict=True):
             connection.executemany(statement, values)
+        if kept:
+            pages = sum(_PAGES + len(text) // _PAGE for _, text, _, _ in finds)
+            connection.execute(self._merge, (pages,))
 
     def remove(self, connection: sqlite3.Connection, nodes: Iterable[int]) -> None:
         """Takes messages out. Their words lie in the file until `purge`."""
@@ -118,12 +131,18 @@ def said(message: Message) -> str:
     return _clean("\n".join(piece for part in message.parts for piece in _pieces(part) if piece))
 
 
-def _pieces(part: object) -> Iterator[str]:
+def _pieces(part: object) -> Iterable[str]:
     if isinstance(part, ToolCall):
-        arguments = part.parsed()
-        yield from _strings(redact_value(dict(arguments))) if arguments else (redact(part.arguments).text,)
-    elif isinstance(part, (Text, Thinking, ToolResult)):
-        yield redact(part.text).text
+        return _arguments(part)
+    return (redact(part.text).text,) if isinstance(part, (Text, Thinking, ToolResult)) else ()
+
+
+def _arguments(call: ToolCall) -> tuple[str, ...]:
+    """What a call is given. Arguments that are no object, or nested deeper than can be followed, as they came."""
+    with suppress(RecursionError):
+        if arguments := call.parsed():
+            return tuple(_strings(redact_value(dict(arguments))))
+    return (redact(call.arguments).text,)
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -11,8 +11,8 @@ is above the mark and in the index all the same was put there with its message. 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 
 from foldline.archive import ways
 from foldline.archive.base import Indexed
@@ -22,7 +22,11 @@ from foldline.archive.nodes import Indexer
 from foldline.errors import ArchiveError
 
 ALL = -1
-"""As many as there are."""
+"""As many as there are …"""
+PIECE = 256
+"""… so many at a time, of which the memory holds no more."""
+EACH = 8_192
+"""Bytes that a message has, where it is said how many may be indexed: of larger ones it is fewer."""
 OWN = "temp.late_"
 """How a reader's own tables are called, where the file cannot be written."""
 SINCE = 4
@@ -31,9 +35,9 @@ SINCE = 4
 _MARK = "SELECT value FROM meta WHERE key = ?"
 _MOVE = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
 _LAST = "SELECT coalesce(max(id), 0) FROM nodes"
-_WAITING = """SELECT n.id, position, role, origin, n.dialect, n.time, '', blobs.id, hash
+_WAITING = """SELECT n.id, position, role, origin, n.dialect, n.time, '', blobs.id, hash, size
     FROM nodes n JOIN blobs ON blobs.id = n.blob WHERE n.id > ? AND gone IS NULL AND codec != ?
-    AND NOT EXISTS (SELECT 1 FROM said WHERE node = n.id) ORDER BY n.id LIMIT ?"""
+    AND NOT EXISTS (SELECT 1 FROM said WHERE node = n.id) ORDER BY n.id"""
 _UNITED = ("said", "files", "uncoded")
 """Tables that a reader sees as one with its own."""
 
@@ -63,23 +67,39 @@ def catch_up(connection: sqlite3.Connection, index: Indexer | None, most: int = 
     before, end = mark(connection), last(connection)
     if index is None or before >= end:
         return True
-    found, seen = _missing(connection, before, most)
-    index.add(connection, found)
-    done = most == ALL or len(seen) < most
-    connection.execute(_MOVE, (INDEXED, str(end if done else seen[-1])))
-    return done
+    reached = _add(connection, index, before, most)
+    connection.execute(_MOVE, (INDEXED, str(end if reached is None else reached)))
+    return reached is None
 
 
-def _missing(connection: sqlite3.Connection, after: int, most: int) -> tuple[list[Indexed], list[int]]:
-    """The messages, and the nodes that were looked at: one that cannot be read is verify's to name."""
-    steps = [ways.Step(*row) for row in connection.execute(_WAITING, (after, LOST, most))]
-    found = []
+def _add(connection: sqlite3.Connection, index: Indexer, after: int, most: int = ALL) -> int | None:
+    """Adds what is missing behind a node. The node that was reached; None when that was all."""
+    while True:
+        steps, more = _next(connection, after, PIECE if most == ALL else most)
+        index.add(connection, _readable(connection, steps))
+        if not more:
+            return None
+        after = steps[-1].node
+        if most != ALL:
+            return after
+
+
+def _next(connection: sqlite3.Connection, after: int, most: int) -> tuple[list[ways.Step], bool]:
+    """What comes next, so many or so much of it, and whether there may be more."""
+    steps, room = [], most * EACH
+    for *row, size in connection.execute(_WAITING, (after, LOST)):
+        steps.append(ways.Step(*row))
+        room -= size
+        if room <= 0 or len(steps) >= most:
+            return steps, True
+    return steps, False
+
+
+def _readable(connection: sqlite3.Connection, steps: Iterable[ways.Step]) -> Iterator[Indexed]:
+    """The messages; one that cannot be read is verify's to name."""
     for step in steps:
-        try:
-            found.append(Indexed(step.node, ways.alone(connection, step), 0, "", step.time))
-        except ArchiveError:
-            continue
-    return found, [step.node for step in steps]
+        with suppress(ArchiveError):
+            yield Indexed(step.node, ways.alone(connection, step), 0, "", step.time)
 
 
 @contextmanager
@@ -92,27 +112,20 @@ def beside(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("PRAGMA query_only = OFF")
     connection.execute("PRAGMA temp_store = MEMORY")  # no file but the archive's own ever holds a word of it
     try:
+        connection.execute("BEGIN")  # what is seen of the archive is of one moment, and all that is made goes with it
         _make(connection)
         yield
     finally:
-        _drop(connection)
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         connection.execute(f"PRAGMA query_only = {guarded}")
 
 
 def _make(connection: sqlite3.Connection) -> None:
-    found, _ = _missing(connection, mark(connection), ALL)
     for statement in (*TABLES, *CODES):
         connection.execute(statement.replace("TABLE ", f"TABLE {OWN}", 1))
-    Index(OWN).add(connection, found)
+    _add(connection, Index(OWN), mark(connection))
     for name in _UNITED:
         if connection.execute("SELECT 1 FROM main.sqlite_master WHERE name = ?", (name,)).fetchone():
             both = f"SELECT * FROM main.{name} UNION ALL SELECT * FROM {OWN}{name}"  # noqa: S608 - own names
             connection.execute(f"CREATE TEMP VIEW {name} AS {both}")
-
-
-def _drop(connection: sqlite3.Connection) -> None:
-    """Also what was only half made."""
-    for name in _UNITED:
-        connection.execute(f"DROP VIEW IF EXISTS temp.{name}")
-    for name in ("finds", "said", "files", "codes", "uncoded"):
-        connection.execute(f"DROP TABLE IF EXISTS {OWN}{name}")

@@ -38,8 +38,8 @@ _PARTLY = 0.5
 _SMOOTH = 60
 """The usual constant of reciprocal ranks: being first in one ranking counts less than being tenth in both."""
 
-_UNCODED = """SELECT uncoded.node, said.text FROM uncoded LEFT JOIN said ON said.node = uncoded.node
-    ORDER BY uncoded.node DESC LIMIT ?"""
+_UNCODED = """SELECT node, (SELECT text FROM said WHERE said.node = uncoded.node) FROM uncoded
+    ORDER BY node DESC LIMIT ?"""
 _PUT = "INSERT OR REPLACE INTO codes SELECT node, ? FROM uncoded WHERE node = ?"
 """Only where it is still wanted: a message may have been forgotten meanwhile."""
 _DONE = "DELETE FROM uncoded WHERE node IN (SELECT value FROM json_each(?))"

@@ -11,7 +11,7 @@ import os
 import sqlite3
 import time as clock
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -144,7 +144,7 @@ class Archive(history.Shelf):
     def catch_up(self, most: int = later.ALL, *, patient: bool = True) -> bool:
         """Puts what was kept without it into the search index, so many messages at most. Whether that was all.
 
-        Who is not `patient` is not kept waiting by another process, and hears Busy at once.
+        Who is not `patient` hears Busy at once where somebody else writes, and nobody who reads waits for them.
         """
         with self._store.reading() as connection:
             if not later.waiting(connection):
@@ -152,20 +152,24 @@ class Archive(history.Shelf):
         return self._mended(lambda: self._catch_up(most, patient))
 
     def _catch_up(self, most: int, patient: bool) -> bool:
-        with nullcontext() if patient else self._store.hurried(), self._store.writing() as connection:
+        with self._store.writing() if patient else self._store.apart() as connection:
             return later.catch_up(connection, self._index, most)
 
     def settle(self) -> None:
         """Moves what is in the file of commits into the archive's own, which some commit would else have to do."""
-        with self._store.reading() as connection:
-            if not self._store.readonly:
-                connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        if not self._store.readonly:
+            self._store.settle()
+
+    def _fill(self) -> None:
+        """Puts what is missing into the index, as far as that is possible without waiting for others."""
+        with suppress(Full, Busy):
+            while not self.catch_up(later.PIECE, patient=False):
+                """In pieces, so that whoever keeps something comes in between."""
 
     @contextmanager
     def _findable(self) -> Iterator[sqlite3.Connection]:
         """For whoever needs the search index: all is in it, or else in tables of this reader's own."""
-        with suppress(Full, Busy):
-            self.catch_up()
+        self._fill()
         with self._store.reading() as connection, later.beside(connection):
             yield connection
 
@@ -250,8 +254,7 @@ class Archive(history.Shelf):
     def _by_meaning(self, query: str, filters: Mapping[str, Any]) -> list[Found]:
         from foldline.archive import semantic  # numpy is there only for those who want it
 
-        with suppress(Full, Busy):
-            self.catch_up()
+        self._fill()
         semantic.fill(self._store)
         with self._findable() as connection:
             return semantic.search(connection, query, **filters)

@@ -33,9 +33,13 @@ AT_ONCE = 64
 QUIET = 0.05
 """Seconds without anything to keep after which there is time for the search index …"""
 SLICE = 8
-"""… so many messages at a time: a few milliseconds …"""
+"""… so many messages at a time: a few milliseconds; when it is closed, nobody waits but who closes it …"""
+AT_LAST = 256
+"""… so then it is so many …"""
 BEHIND = 128
-"""… and when it is behind by so many conversations, there has to be time."""
+"""… and when it is behind by so many conversations, there has to be time, and for each so many more twice as much."""
+STEEPEST = 16
+"""Doublings after which all that is missing is done at once."""
 SETTLE = 32
 """Conversations after which what was committed is moved to its place: after a thousand pages a commit has to do it,
 and takes ten times as long."""
@@ -142,9 +146,9 @@ class Beside:
                 self._behind += len(wishes) if self._defers else 0
                 self._unsettled += len(wishes)
                 if self._behind > BEHIND:
-                    self._index(SLICE * (1 + len(wishes)))
+                    self._index(SLICE * (1 + len(wishes)) << min(self._behind // BEHIND - 1, STEEPEST))
             while self._behind and (self._closing or not self._called.wait(QUIET)):
-                self._index(SLICE)
+                self._index(AT_LAST if self._closing else SLICE)
             with self._lock:
                 if not self._waiting and not (self._closing and self._behind):
                     self._at_work = False
@@ -157,6 +161,8 @@ class Beside:
             if done and self._defers and self._unsettled >= SETTLE:
                 self._unsettled = 0
                 self._defers.settle()
+        except Busy:  # it is tried again as soon as there is time, but nobody waits for that who is to leave
+            done = self._closing
         except BaseException as error:
             log.warning("index-failed", extra={"fields": {"error": type(error).__name__}})
             done = True
