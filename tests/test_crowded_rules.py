@@ -139,3 +139,22 @@ def test_beside_a_large_system_prompt_what_is_left_of_the_bytes_is_used(share, c
     fitted = Compactor(budget, FakeCaller([SUMMARY]) if caller else None, secret=b"s").fit(session.request())
     assert RULE in json.dumps(fitted.request)
     assert len(json.dumps(fitted.request)) <= budget.max_bytes
+
+
+@pytest.mark.parametrize("to", [400, 700, 1_000, 1_400])
+def test_a_view_of_so_many_tokens_is_found_however_many_rules_there_are(to):
+    session = Session().user(" ".join(f"Never open gate number {number} of the farm." for number in range(40)))
+    for step in range(12):
+        session.tools(("Bash", json.dumps({"command": f"make {step}"}), words(0.02, 8_000)))
+    session.user("Now go on with the eastern fields, would you, and tell me how far you got by the evening.")
+    fitted = Compactor(Budget(window=8_000), meter=Meter(Estimator()), secret=b"s").compact(session.request(), to=to)
+    assert fitted.receipt.tokens_after <= to
+
+
+def test_a_rule_by_itself_comes_before_those_of_a_pasted_plan():
+    plan = "\n".join(f"- Step {number} must be done with the tool of kind {number}." for number in range(60))
+    session = Session().user("Never touch the folder legacy.").assistant("ok").user(f"The plan:\n{plan}")
+    for step in range(20):
+        session.user(f"Now step {step}.").assistant(words(0.05, 1_500))
+    fitted = Compactor(Budget(window=1_500, reserve=0), meter=Meter(Estimator()), secret=b"s").fit(session.request())
+    assert "Never touch the folder legacy." in json.dumps(fitted.messages)

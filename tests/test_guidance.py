@@ -100,6 +100,62 @@ def test_a_list_that_is_divided_otherwise_keeps_them():
     assert RULE in json.dumps(maker.fit(request).request)
 
 
+def test_sent_again_and_again_they_stand_once():
+    maker, session, folds = Compactor(Budget(window=8_000, reserve=1_000), secret=b"s"), Session().user(CLAUDE), 0
+    long = CLAUDE.replace(RULE, f"{RULE} {FILLER * 60}")
+    for turn in range(60):
+        if turn % 6 == 5:
+            session.user(long)
+        fitted = maker.fit(worked(session, 1).request())
+        folds += fitted.receipt.action == "compact"
+    assert json.dumps(fitted.messages).count(RULE) <= 2  # in front, and in what is behind the cut
+    assert folds < 30
+
+
+@pytest.mark.parametrize("limit", [900, 1_500])
+def test_once_shown_they_give_way_all_the_same(limit):
+    maker = Compactor(Budget(window=8_000, reserve=1_000), secret=b"s")
+    session = Session().user(CLAUDE.replace(RULE, f"{RULE} {FILLER * 100}")).user("Always whistle.")
+    first = maker.fit(worked(session, 40).request())
+    assert RULE in json.dumps(first.messages)
+    smaller = maker.compact(worked(session, 1).request(), to=limit)
+    assert smaller.receipt.tokens_after <= limit
+    assert "Always whistle." in json.dumps(smaller.messages)
+
+
+def test_when_the_client_changes_them_the_view_shows_what_they_are_now_and_the_receipt_says_so():
+    maker, session = Compactor(Budget(window=12_000, reserve=1_000), secret=b"s"), worked(Session().user(CLAUDE), 40)
+    first = maker.fit(session.request())
+    request = session.user("Go on.").request()
+    request["messages"][0]["content"][0]["text"] = CLAUDE.replace("blue", "green")
+    second = maker.fit(request)
+    assert second.receipt.rebased
+    assert "green" in json.dumps(second.messages[0])
+    third = maker.fit({**request, "messages": [*request["messages"], {"role": "assistant", "content": "Yes."}]})
+    assert not third.receipt.rebased
+    assert third.messages[: len(second.messages)] == second.messages
+    assert first.receipt.action == "compact"
+
+
+def test_the_users_words_beside_them_are_told_when_they_travel_apart():
+    maker, words = Compactor(Budget(window=12_000, reserve=1_000), secret=b"s"), "Mend the fence by the old pond."
+    session = worked(Session().user(f"{CLAUDE}{words}"), 40)
+    assert words in json.dumps(maker.fit(session.request()).messages[1])
+    request = session.user("Go on.").request()
+    request["messages"][:1] = [{"role": "user", "content": CLAUDE}, {"role": "user", "content": words}]
+    assert words in json.dumps(maker.fit(request).messages)
+
+
+@pytest.mark.parametrize("paste", [f"What is this?\n{OLDER}", f"<bash-stdout>\n{OLDER}\n</bash-stdout>"])
+@pytest.mark.parametrize("newest", [False, True])
+def test_a_paste_does_not_take_their_place(paste, newest):
+    maker = Compactor(Budget(window=12_000, reserve=1_000), secret=b"s")
+    guide = CLAUDE.replace("barn", "stable")
+    session = worked(Session().user(guide), 40)
+    session = session.user(paste) if newest else worked(session.user(paste), 1)
+    assert "stable blue" in json.dumps(maker.fit(session.request()).messages)
+
+
 @pytest.mark.parametrize("text", ["<INSTRUCTIONS></INSTRUCTIONS>", "What does <user_instructions> mean?", "# claudeMd"])
 def test_what_only_looks_like_them_is_folded_like_the_rest(text):
     maker = Compactor(Budget(window=12_000, reserve=1_000), secret=b"s")

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from foldline import Budget, Compactor
 from foldline.core.announced import MOST, PART, announced, announces
+from foldline.core.facts import _telling
 from foldline.testing import Session
 
 LEADS = ("Never do any of these:", "Rules:", "**Do not:**", "Only these commands are allowed:", "请不要：", "Niemals:")
@@ -26,7 +27,9 @@ items = st.from_regex(r"[a-z/.]{1,12}( [a-z/.]{1,12}){0,8}", fullmatch=True)
 @given(st.sampled_from(LEADS), st.lists(items, min_size=1, max_size=30), st.sampled_from(["- ", "* ", "3. "]))
 def test_every_item_stands_behind_its_announcement(lead, listed, mark):
     lines = [f"{mark}{item}" for item in listed]
-    parts = list(announced("\n".join(("Hello.", lead, *lines, "", "Thanks."))))
+    (found,) = announced("\n".join(("Hello.", lead, *lines, "", "Thanks.")))
+    parts = found.parts
+    assert found.text == "\n".join((lead, *lines))
     assert [line for part in parts for line in part.split("\n")[1:]] == lines
     assert {part.split("\n")[0] for part in parts} == {lead}
     assert all(len(part) <= len(lead) + PART + max(map(len, lines)) + len(lines) for part in parts)
@@ -34,8 +37,9 @@ def test_every_item_stands_behind_its_announcement(lead, listed, mark):
 
 @given(st.text(st.sampled_from("Never only:-*1. \n`ab")))
 def test_every_line_of_it_was_said(words):
-    for part in announced(words):
-        assert all(line in words for line in part.split("\n"))
+    for found in announced(words):
+        assert found.text in words
+        assert all(line in words for part in found.parts for line in part.split("\n"))
 
 
 @pytest.mark.parametrize(
@@ -51,11 +55,31 @@ def test_every_line_of_it_was_said(words):
         ("Never:", []),
         ("Never:\n\nA paragraph.", []),
         ("```\nNever:\n- a\n```", []),
-        (f"Never:\n- {'a' * MOST}\n- b", []),
+        ("Never:\n\n\n- a\n- b", ["Never:\n\n\n- a\n- b"]),
+        ("Never:\n- a\n\n1. Fix the bug.", ["Never:\n- a"]),
+        ("## Don'ts:\n- leave prints", ["## Don'ts:\n- leave prints"]),
     ],
 )
 def test_examples(words, lists):
-    assert list(announced(words)) == lists
+    assert [part for found in announced(words) for part in found.parts] == lists
+
+
+def test_what_belongs_to_an_item_stays_with_it():
+    kept = f"- the databases; what you may change is:\n  - the read replica {'r' * PART}\n  - the scratch database"
+    (found,) = announced(f"Never touch these:\n- {'a' * PART}\n{kept}\n- the vault")
+    assert found.parts == (
+        f"Never touch these:\n- {'a' * PART}",
+        f"Never touch these:\n{kept}",
+        "Never touch these:\n- the vault",
+    )
+
+
+def test_no_item_of_a_list_that_is_too_long_is_a_rule_by_itself():
+    items = [f"- leave debug prints in file number {number}" for number in range(300)]
+    told = list(_telling("\n".join(("Never do any of these:", *items, "", "Always whistle."))))
+    assert all(text.startswith("Never do any of these:\n- ") for _, text in told[:-1])
+    assert told[-1] == ("rule", "Always whistle.")
+    assert MOST < sum(len(text) for _, text in told[:-1]) < 2 * MOST
 
 
 def test_an_announcement_may_be_bold():

@@ -6,7 +6,7 @@ import re
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from foldline.core.clauses import LONGEST, PIECES, without
@@ -42,6 +42,7 @@ PARTS = ["Pushed it", " (yes)", " (no)", ". ", "; ", ", and main was moved", " a
 
 
 @given(st.lists(st.sampled_from(PARTS), max_size=9).map("".join))
+@example("Pushed it after the user said yes (no)Pushed it")
 def test_every_word_is_kept_or_cut_and_none_is_new(line):
     found = without(line, wrong)
     words = re.findall(r"\w+", line)
@@ -50,6 +51,7 @@ def test_every_word_is_kept_or_cut_and_none_is_new(line):
         assert not wrong(found.deed, "")
         assert sorted(set(words) - {"and"}) == sorted(set(kept) - {"and"})
         assert len(kept) <= len(words)
+        assert not wrong(found.rest, "")
 
 
 def test_a_story_is_not_cut():

@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 from foldline.core.estimate import Estimator
 from foldline.core.images import MOST
 from foldline.core.meter import RATIO_LEAST, RATIO_MOST, TRACKS, Meter, Usage
-from foldline.core.sizes import _SAFE_CUT, CACHED_TEXTS, FRAMING_BYTES, LARGEST, SEPARATOR_BYTES, SLICE, Sizer, slices
+from foldline.core.sizes import (
+    _SAFE_CUT,
+    CACHED_TEXTS,
+    ENVELOPE_BYTES,
+    FRAMING_BYTES,
+    LARGEST,
+    SEPARATOR_BYTES,
+    SLICE,
+    Sizer,
+    slices,
+)
 from foldline.model import (
     Conversation,
     Head,
@@ -166,11 +176,11 @@ def test_sealed_thinking_counts_as_much_as_was_thought():
 def test_bytes_are_those_that_came_or_about_those_that_would_be_written():
     came = Message("user", Origin.USER, (Text("hi"),), raw=b'{"role":"user","content":"hi"}')
     meter = Meter(Words())
-    assert meter.count(Conversation("any", (came,))).bytes == len(came.raw) + SEPARATOR_BYTES
+    assert meter.count(Conversation("any", (came,))).bytes == len(came.raw) + SEPARATOR_BYTES + ENVELOPE_BYTES
     text = 'say "no"\n' + "é" * 10
     made = meter.count(talk(text)).bytes
     message = {"role": "user", "content": [{"type": "text", "text": text}]}
-    assert 0 <= made - len(json.dumps(message, ensure_ascii=False).encode()) < FRAMING_BYTES
+    assert 0 <= made - ENVELOPE_BYTES - len(json.dumps(message, ensure_ascii=False).encode()) < FRAMING_BYTES
 
 
 @given(st.text(st.characters(categories=["Cs", "L"]), max_size=30))

@@ -417,3 +417,15 @@ def test_what_one_long_message_leaves_when_it_is_shortened_others_take():
     assert noted.in_part == 1
     assert noted.left_out == ()
     assert "step 50 of" in noted.text
+
+
+def test_a_message_shown_in_part_is_counted_also_where_it_has_a_picture():
+    long = fact("user", "The goats went to the pond and came back. " * 200, 0)._replace(about="1 attached")
+    noted = notes(Facts((long,)), Ledger(), 1_500, len, whole=1_500)
+    assert "left out here) (pictures or files: 1 attached" in noted.text
+    assert noted.in_part == 1
+
+
+def test_a_rule_that_ends_with_code_closes_its_fence_on_a_line_of_its_own():
+    noted = notes(Facts((fact("rule", "Only use this:\n```\nmake\n```", 0),)), Ledger(), 1_000, len)
+    assert "\n```\n” [1]" in noted.text

@@ -32,6 +32,8 @@ OUTCOMES = (
     "written",
     "does not have the sections",
     "length limit",
+    "refused to write",
+    "not taken",
     "nothing in the summary",
     "no text",
     "too large",

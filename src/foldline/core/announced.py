@@ -1,6 +1,6 @@
 """Lists that a rule announces: "Never do any of these:" and the lines behind it, which say nothing without it.
 
-    words ── announced ──> "Never do any of these:\n- push to main\n- …", …
+    words ── announced ──> Listed("Never do any of these:\n- push to main\n- …"), …
 
 A list stands with its announcement, each part of a long one too. Which sentences bear a rule is in sentences.py.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from foldline.core.markup import ITEM, fenced
 from foldline.core.sentences import bears_rule, sentences
@@ -16,7 +17,9 @@ from foldline.core.sentences import bears_rule, sentences
 PART = 400
 """Characters of a list that are kept in one piece: with more, none of it might find room."""
 MOST = 4_000
-"""Characters of a list. What is longer is a document, and says in it what rules."""
+"""Characters of a list that are told. What comes behind them stands where the message does."""
+BLANK = 2
+"""Empty lines that may stand before it."""
 
 _CLOSED = "*_ \t\r"
 """What may stand behind a colon."""
@@ -34,8 +37,15 @@ def announces(sentence: str) -> bool:
     return sentence.rstrip(_CLOSED).endswith((":", "："))
 
 
-def announced(words: str) -> Iterator[str]:
-    """Every list behind an announcement that bears a rule, in parts that are not too long."""
+class Listed(NamedTuple):
+    """A list, and the same in parts that are not too long, each behind the announcement."""
+
+    text: str
+    parts: tuple[str, ...]
+
+
+def announced(words: str) -> Iterator[Listed]:
+    """Every list behind an announcement that bears a rule."""
     if ":" not in words and "：" not in words:
         return
     lines = words.split("\n")
@@ -47,18 +57,18 @@ def announced(words: str) -> Iterator[str]:
         *_, last = sentences(line)
         if bears_rule(_WEAK.sub("", last.text)):
             stop = _end(lines, code, at + 1)
-            if stop > at + 1 and sum(map(len, lines[at + 1 : stop])) <= MOST:
-                yield from _parts(last.text, lines[at + 1 : stop])
+            if stop > at + 1:
+                yield Listed("\n".join(lines[at:stop]), tuple(_parts(last.text, lines[at + 1 : stop])))
 
 
 def _end(lines: Sequence[str], code: Sequence[bool], start: int) -> int:
     """Where what is announced ends: a list, a block of code, or the lines up to an empty one. `start` if nothing is."""
-    first = start + (start < len(lines) and not lines[start].strip())
-    if first == len(lines) or not lines[first].strip():
+    first = next((at for at in range(start, min(start + BLANK + 1, len(lines))) if lines[at].strip()), len(lines))
+    if first == len(lines):
         return start
     if code[first]:
         return next((at for at in range(first, len(lines)) if not code[at]), len(lines))
-    if _is_item(lines[first]):
+    if ITEM.match(lines[first].lstrip()):
         return _list_end(lines, first)
     if first > start:
         return start
@@ -66,26 +76,40 @@ def _end(lines: Sequence[str], code: Sequence[bool], start: int) -> int:
 
 
 def _list_end(lines: Sequence[str], first: int) -> int:
-    """Behind the last item; an empty line may stand between two of them."""
-    stop = at = first
+    """Behind the last item. An empty line may stand between two of them, if they are of one kind."""
+    kind, stop, at = _kind(lines[first]), first, first
     while at < len(lines):
-        if _is_item(lines[at]) or (lines[at].strip() and lines[at][0].isspace()):
+        line = lines[at]
+        if line.strip() and (line[0].isspace() or _kind(line) == kind or (_kind(line) and at == stop)):
             stop = at + 1
-        elif lines[at].strip() or at > stop:
+        elif line.strip() or at > stop:
             break
         at += 1
     return stop
 
 
-def _is_item(line: str) -> bool:
-    return ITEM.match(line.lstrip()) is not None
+def _kind(line: str) -> str:
+    """What an item of a list begins with; "" for other lines."""
+    line = line.lstrip()
+    return ("1" if line[0].isdigit() else line[0]) if ITEM.match(line) else ""
 
 
 def _parts(line: str, listed: Sequence[str]) -> Iterator[str]:
+    """The announcement with some of the items, each with what belongs to it, and then with the others."""
+    least = min((_indent(item) for item in listed if item.strip()), default=0)
     part: list[str] = []
+    length = told = 0
     for item in listed:
-        if part and sum(map(len, part)) + len(item) > PART:
+        if part and length > PART and item.strip() and _indent(item) == least:
             yield "\n".join((line, *part)).strip()
-            part = []
+            part, length = [], 0
+            if told > MOST:
+                return
         part.append(item)
+        length += len(item)
+        told += len(item)
     yield "\n".join((line, *part)).strip()
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())

@@ -26,7 +26,7 @@ _ASIDES = tuple(
     re.compile(pattern, re.I)
     for pattern in (
         r"\s*[(（][^()（）]{1,200}[)）]",
-        rf",?\s+(?:after|since|as|with|following|upon|on|at|per|by|under|because)\s+{_WHO}\b[^,;:.()]{{0,80}},?",
+        rf",?\s+(?:after|since|as|with|following|upon|on|at|per|by|under|because)\s+{_WHO}\b[^,;:.()]{{0,80}}(?!\w),?",
         rf"^(?:after|since|as|with|following|upon|on|at|per)\s+{_WHO}\b[^,;:.()]{{0,80}},\s*",
         r",?\s*\bnach\s+(?:zustimmung|freigabe|bestätigung|rücksprache)\b(?:\s+(?:des|durch|mit)\s+(?:de[nmrs]\s+)?\w+)?",
         r"(?:经|在|经过)?(?:用户|客户)[^，。；、（）]{0,8}(?:同意|批准|允许|授权|确认|许可)(?:之后|后|下)[，]?",
@@ -78,7 +78,7 @@ def _kept(text: str, wrong: Callable[[str, str], bool]) -> tuple[str, list[str],
     for piece, between in zip(pieces[::2], (*pieces[1::2], ""), strict=True):
         before = plainly(found)
         left, core, gone = _without_asides(piece, wrong) if wrong(plainly(piece), before) else (piece, piece, [])
-        if wrong(plainly(core), before):
+        if wrong(plainly(core), before) or (gone and wrong(plainly(left), before)):
             cut.append(piece)
             continue
         found, stripped, cut = found + left + between, stripped + core + between, cut + gone
@@ -91,7 +91,8 @@ def _without_asides(piece: str, wrong: Callable[[str, str], bool]) -> tuple[str,
     for pattern in _ASIDES:
         for aside in pattern.findall(core)[:PIECES]:
             core = _cut(core, aside)
-            if wrong(plainly(aside), plainly(left.partition(aside)[0].strip(_LOOSE) or core)):
+        for aside in pattern.findall(left)[:PIECES]:
+            if aside in left and wrong(plainly(aside), plainly(left.partition(aside)[0].strip(_LOOSE) or core)):
                 left = _cut(left, aside)
                 cut.append(aside)
     return left, core, cut

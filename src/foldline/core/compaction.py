@@ -139,7 +139,7 @@ class Compaction:
             self.ground,
             self.meter,
             self.limits,
-            self.options.pins,
+            (*self.options.pins, *(() if self.options.guide is None else (self.options.guide,))),
             by_model=bool(self.options.voices),
             clamp_user=clamp_user,
         )
@@ -301,7 +301,7 @@ class Compaction:
         """What the messages that stay leave for the checkpoint, and their tokens. The end of a conversation may be much
         shorter than what there is room for: notes on it are shorter still."""
         if self.options.direction == "up-to":
-            return self.rooms.left(share, cut, stay), stay
+            return self.rooms.left(share, cut, stay), stay + self.rooms.shown(cut)
         each = self.rooms.each
         stay = max(sum(each[:cut]) - self.rooms.fixed, 0)
         return min(self.rooms.left(share, len(each), stay), int(sum(each[cut:]) * FROM_SHARE)), stay

@@ -50,6 +50,15 @@ class ViewPlan:
     """How the stubs are made, where not as usual: a stub must be the same bytes on every turn."""
     ready: bool = False
     """Made ahead of need: nothing is shown so before it has to be."""
+    guide: int | None = None
+    """Another message in front of it: it carries the project's instructions. Chosen anew by every fold."""
+    guide_as: str = ""
+    """Its identity: what a client puts beside the user's words may change."""
+
+    @property
+    def front(self) -> tuple[int, ...]:
+        """All messages that are shown in front of the checkpoint."""
+        return self.pins if self.guide is None else tuple(sorted({*self.pins, self.guide}))
 
 
 @dataclass(frozen=True, slots=True)

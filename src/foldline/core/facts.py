@@ -19,13 +19,13 @@ from foldline.core.announced import announced, announces
 from foldline.core.deeds import Deed
 from foldline.core.errors_seen import troubles
 from foldline.core.offers import taken
-from foldline.core.plans import latest_tasks
+from foldline.core.plans import LISTED, latest_tasks, listed
 from foldline.core.sentences import Sentence, asks, bears_rule, consents, sentences, turns
 from foldline.core.usertext import own_words, retells
 from foldline.model import Media, Message, Origin
 
 Kind: TypeAlias = Literal[
-    "user", "media", "rule", "decision", "done", "open", "error", "approval", "immediate", "doing", "earlier"
+    "user", "media", "rule", "decision", "done", "open", "listed", "error", "approval", "immediate", "doing", "earlier"
 ]
 _TASKS: frozenset[Kind] = frozenset({"done", "open"})
 _SINCE: frozenset[Kind] = frozenset({"approval", "doing"})
@@ -75,9 +75,11 @@ class Facts:
     def then(self, later: Facts) -> Facts:
         """These facts, and those of what came after: states are replaced, words and errors add up."""
         kinds = {fact.kind for fact in later.facts}
-        past = kinds & {"immediate", "earlier"} | (_SINCE if kinds & {"immediate", *_SINCE} else frozenset())
+        past = kinds & {"immediate", "earlier", "listed"} | (_SINCE if kinds & {"immediate", *_SINCE} else frozenset())
         renewed = {fact.key for fact in later.facts if fact.kind in _TASKS}  # "" stands for a list sent as a whole
         seen = {(fact.source, fact.text) for fact in later.facts if fact.kind == "error"}  # perhaps cured by now
+        if "listed" in kinds:  # or of which nothing is left
+            renewed |= {"", *(fact.key for fact in self.facts if fact.kind in _TASKS and fact.key.startswith(LISTED))}
         worded = _worded(self.facts, later.facts)
         kept = [
             worded.get(fact, fact)
@@ -187,8 +189,8 @@ def _answer(words: str, asked: str) -> Iterator[str]:
 
 def _telling(words: str) -> Iterator[tuple[Kind, str]]:
     lists = tuple(announced(words)) if len(words) <= 2 * LOOK else ()
-    listed = {sentence.text for text in lists for sentence in sentences(text)}
-    yield from (("rule", text) for text in lists)
+    listed = {sentence.text for found in lists for sentence in sentences(found.text)}
+    yield from (("rule", part) for found in lists for part in found.parts)
     for sentence in _spoken(words):
         if announces(sentence.text) or sentence.text in listed:
             continue
@@ -207,6 +209,9 @@ def _spoken(words: str) -> Iterable[Sentence]:
 
 
 def _tasks(messages: Sequence[Message], done: Sequence[Deed], first: int, start: int) -> Iterator[Fact]:
+    whole = listed(done)
+    if whole is not None:
+        yield Fact("listed", "a whole list of tasks", messages[whole - start].identity, first + whole - start)
     for task in latest_tasks(done):
         kind: Kind = "done" if task.status in ("completed", "cancelled") else "open"
         about = "" if task.status in ("pending", "completed") else task.status

@@ -62,9 +62,10 @@ def carried(message: Message, length: int = 0) -> Message:
     return message.with_parts((Text(f"{head(text, length * 2 // 3)}\n{gap}\n{tail(text, length // 3)}"),))
 
 
-def guiding(messages: Sequence[Message]) -> int | None:
-    """The index of the newest message that carries the project's instructions, if one does."""
-    return next((index for index in range(len(messages) - 1, -1, -1) if guides(messages[index])), None)
+def guiding(messages: Sequence[Message], but: int | None = None) -> int | None:
+    """The index of the newest message that carries the project's instructions, if one does other than `but`."""
+    backwards = range(len(messages) - 1, -1, -1)
+    return next((index for index in backwards if index != but and guides(messages[index])), None)
 
 
 def with_cycles(indices: Iterable[int], pairing: Pairing) -> set[int]:

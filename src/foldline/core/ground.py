@@ -18,7 +18,7 @@ from foldline.core.cycles import Pairing, moved, pair
 from foldline.core.effects import Recalled, ViewPlan
 from foldline.core.facts import attached_to
 from foldline.core.fold import Base, carried, guiding, newest_user, standing, with_cycles
-from foldline.core.usertext import own_words
+from foldline.core.usertext import guides, own_words
 from foldline.model import Conversation, Grammar, Message
 
 UNSEEN, WHOLE = ViewPlan("", 0), Base()
@@ -99,13 +99,14 @@ def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | Non
     if start is None or (suffix and start != plan.start):  # what stands before its pivot is known by numbers
         return None
     moved = start != plan.start
-    pins = _kept(messages[:start]) if moved and plan.pins else plan.pins
+    pins = () if moved else plan.pins
     asked = _pinned(given)
     newly = {pin for pin in asked if pin < start} - {*pins, plan.carried}
     if newly:
         pins, moved = tuple(sorted({*pins, *newly})), True
     newest = newest_user(messages[:start]) if plan.carried is not None else None
-    plan = replace(plan, start=start, pins=pins, carried=None if newest in pins else newest)
+    plan, changed = _guided(replace(plan, start=start, pins=pins, carried=None if newest in pins else newest), messages)
+    moved = moved or changed
     return Ground(
         given.conversation,
         messages,
@@ -121,10 +122,14 @@ def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | Non
     )
 
 
-def _kept(messages: Sequence[Message]) -> tuple[int, ...]:
-    """Of what was pinned by its number in a list that was divided otherwise, what is known by itself."""
-    guide = guiding(messages)
-    return () if guide is None else (guide,)
+def _guided(plan: ViewPlan, messages: Sequence[Message]) -> tuple[ViewPlan, bool]:
+    """The plan with the project's instructions where they stand now, and whether they are others than they were."""
+    if plan.guide is None:
+        return plan, False
+    same = plan.guide < len(messages) and messages[plan.guide].identity == plan.guide_as
+    guide = plan.guide if same else guiding(messages[: plan.start], plan.carried)
+    now = "" if guide is None else messages[guide].identity
+    return replace(plan, guide=None if guide in plan.pins else guide, guide_as=now), now != plan.guide_as
 
 
 def _found(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> int | None:
@@ -157,10 +162,11 @@ def _fed_back(ground: Ground, at: int, checkpoint: Checkpoint) -> Ground:
     words = [(own_words(message), attached_to(message)) for message in behind]
     covered = not suffix and words == [(fact.text, fact.about) for fact in said[-1:]]
     start = at + 1 + covered
+    pins = tuple(index for index in range(at) if not guides(ground.messages[index]))
     return replace(
         ground,
         base=Base(ground.messages[:start], start),
-        plan=replace(ground.plan, start=start, checkpoint=checkpoint.ref, pins=() if suffix else tuple(range(at))),
+        plan=replace(ground.plan, start=start, checkpoint=checkpoint.ref, pins=() if suffix else pins),
         shown=checkpoint,
         past=checkpoint,
         begin=0 if suffix else start,
@@ -176,7 +182,7 @@ def front_again(
     Where the user must speak first, system messages stand behind the user.
     """
     systems = [index for index in standing(messages, plan.start) if index not in plan.pins]
-    before = {*plan.pins, *(() if grammar.user_first else systems)} - {plan.carried}
+    before = {*plan.front, *(() if grammar.user_first else systems)} - {plan.carried}
     after = systems if grammar.user_first else ()
     user = (carried(messages[plan.carried], plan.clamped),) if plan.carried is not None else ()
     kept = (messages[index] for index in sorted(before))

@@ -34,14 +34,13 @@ def guided(
     ground: Ground, options: Options, budget: Budget, meter: Meter, decision: Decision, story: Story
 ) -> Generator[Asking, list[Any], Folded | None]:
     """A fold that shows them as they are. Where they would cost the view, or one of the user's rules, they give way."""
-    guide = guiding(ground.messages)
-    if guide is None or guide == newest_user(ground.messages):  # that one stays anyway
+    guide = guiding(ground.messages, newest_user(ground.messages))  # that one stays anyway
+    if guide is None or guide in options.pins:
         return (yield from Compaction(ground, options, budget, meter, decision, story).run())
     folded: Folded | None = None
     asked: tuple[Attempt, ...] = ()
     if meter.message(ground.messages[guide]) * meter.ratio <= decision.target * MOST:
-        pinned = replace(options, pins=(*options.pins, guide))
-        attempt = Compaction(ground, pinned, budget, meter, decision, story)
+        attempt = Compaction(ground, replace(options, guide=guide), budget, meter, decision, story)
         try:
             folded = yield from attempt.run()
         except CannotFit:
@@ -55,5 +54,6 @@ def guided(
     if without is None or (folded and folded.lost <= without.lost):
         return folded or without
     without = replace(without, written=replace(without.written, attempts=(*asked, *without.written.attempts)))
-    gone = guide < without.shown.plan.start and guide not in without.shown.plan.pins
+    plan = without.shown.plan
+    gone = guide < plan.start and guide not in plan.pins
     return replace(without, left_out=(*without.left_out, (LEFT_OUT, 1))) if gone else without

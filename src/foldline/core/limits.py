@@ -21,6 +21,9 @@ from foldline.model import Media, Message
 MARGIN = 0.97
 """Share of the bytes that is aimed at: a summary may have more of them for its tokens than the messages had."""
 
+AROUND = 60
+"""Bytes around a checkpoint and what is carried behind it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -47,7 +50,7 @@ def _text_share(ground: Ground, budget: Budget, most: int, meter: Meter) -> floa
     """The part of the room that text may take."""
     plain = tuple(message for message in ground.messages if not _shows(message))
     head, size = (meter.count(ground.conversation.with_messages(some)) for some in ((), plain))
-    left = max(most - head.bytes, 0) * MARGIN  # the head stays as it is
+    left = max(most - head.bytes - AROUND, 0) * MARGIN  # the head stays as it is
     tokens = head.tokens + left * (size.tokens - head.tokens) / max(size.bytes - head.bytes, 1)
     return min(tokens / budget.room, 1.0)
 

@@ -228,7 +228,8 @@ class Meter:
         """The conversation's own track: what it shares with one seen before is taken over, the rest is counted."""
         head, messages = conversation.head, conversation.messages
         (base, same), anchor = self._nearest(messages)
-        head_size = base.head_size if _same_head(base.head, head) else self._sizer.head(head)
+        known = base is not _EMPTY and _same_head(base.head, head)
+        head_size = base.head_size if known else self._sizer.head(head)
         new = accumulate(map(self._sizer.message, messages[same:]), Size.plus, initial=base.sums[same])
         track = _Track(head, head_size, messages, base.sums[:same] + tuple(new), anchor)
         kept = [old for old in self._recent if old is not base or same < len(base.messages)]

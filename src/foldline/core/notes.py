@@ -16,7 +16,7 @@ from itertools import pairwise
 from foldline.core.facts import Facts
 from foldline.core.ledger import Ledger
 from foldline.core.pieces import RANKS, ROOT, Piece, files, states
-from foldline.core.said import LEFT_OUT, LONG_MESSAGE, said
+from foldline.core.said import LONG_MESSAGE, said
 
 TOGETHER = 30
 """Pieces have a thirtieth fewer tokens together than each by itself."""
@@ -60,7 +60,8 @@ def notes(facts: Facts, ledger: Ledger, room: int, size: Callable[[str], int], t
     noted, kept = _within(_ranked(found), room, size)
     standing, shown = _standing(kept), set(kept)
     if any(piece.is_again and piece not in shown and not piece.is_told(standing) for piece in found):
-        first = [piece._replace(rank=RANKS[piece.section]) if piece.is_again else piece for piece in found]
+        ranks = {**RANKS, "rules": RANKS["plan"]}
+        first = [piece._replace(rank=ranks[piece.section]) if piece.is_again else piece for piece in found]
         noted, _ = _within(_ranked(first), room, size)
     return noted
 
@@ -102,7 +103,7 @@ def _fitted(
         text = "\n\n".join(_sections(kept, left))
         tokens = size(text)
         if tokens <= room:
-            in_part = sum(piece.section == "said" and piece.text.endswith(LEFT_OUT) for piece in kept)
+            in_part = sum(piece.section == "said" and piece.is_in_part for piece in kept)
             return Notes(text, tokens, tuple(left.items()), in_part), kept
         if not kept:
             return Notes("", 0, tuple(left.items())), kept

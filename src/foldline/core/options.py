@@ -44,6 +44,8 @@ class Options:
     cheap: Voice | None = None
     fallback: Voice | None = None
     pins: tuple[int, ...] = ()
+    guide: int | None = None
+    """The message that carries the project's instructions, where it is to stay."""
     scope: str = ""
     transcript: str = ""
     secret: bytes = b"foldline"

@@ -29,12 +29,15 @@ FIRST_TASKS = 5
 """Open tasks that come before everything else."""
 FRESH_ERRORS = 3
 """Errors that are not cured, the newest: what is older has been lived with."""
+LEFT_OUT = " left out here)"
+"""How a message ends that is shown in part."""
 ROOT = -1
 """The place of the folder that the paths below it are in."""
-RANKS = {
+RANKS: Mapping[str, float] = {
     "waiting": 0,
     "first tasks": 0,  # short, and what is being done
     "rules": 0,
+    "plan": 0.5,  # those of a message that has many, where it does not stand as a whole: one by itself comes first
     "tasks": 1,
     "decisions": 2,
     "said": 3,  # nothing else can bring the user's words back
@@ -54,7 +57,7 @@ class Piece(NamedTuple):
 
     section: str
     text: str
-    rank: int
+    rank: float
     worth: float
     order: int
     shorter: tuple[str, ...] = ()
@@ -68,6 +71,10 @@ class Piece(NamedTuple):
     def is_again(self) -> bool:
         """… though they are one of many in their message, …"""
         return self.rank == RANKS["again"]
+
+    @property
+    def is_in_part(self) -> bool:
+        return self.text.endswith(LEFT_OUT) or f"{LEFT_OUT} (pictures or files: " in self.text
 
     def is_told(self, said: Mapping[int, str]) -> bool:
         """… and can be read there, where that message stands as a whole."""
@@ -130,7 +137,7 @@ def files(ledger: Ledger, told: str) -> Iterator[Piece]:
         yield Piece("commands", f"- {in_ticks(line)} — {command.verdict}", RANKS["commands"], order, order)
 
 
-def _paths(section: str, paths: Sequence[str], rank: int) -> Iterator[Piece]:
+def _paths(section: str, paths: Sequence[str], rank: float) -> Iterator[Piece]:
     """Paths that share a folder, with that folder said once, before them; those that do not lie in it come first."""
     root = _root([path for path in paths if path.startswith("/")])
     if root:

@@ -20,6 +20,8 @@ _LISTS = {
 """Tools that send a list, and the argument that holds it. The names are bare ones."""
 _MERGE = "merge"
 """The argument by which a list says that it only adds to the one before, or changes it; Cursor's tool always has it."""
+LISTED = "*"
+"""Before the id of a task of such a list: tasks that are named one by one have numbers of their own."""
 _SINGLE = ("taskcreate", "taskupdate")
 """Tools that name one task each time."""
 _TEXTS = ("content", "step", "title", "subject", "description", "text")
@@ -75,6 +77,22 @@ def latest_tasks(done: Iterable[Deed]) -> tuple[Task, ...]:
     return (*latest, *single.values())
 
 
+def listed(done: Iterable[Deed]) -> int | None:
+    """The message that sent the last whole list, be it empty: what lists said before it is past."""
+    found = (deed for deed in reversed(tuple(done)) if deed.verdict != "failed" and bare_name(deed.call.name) in _LISTS)
+    return next((deed.at for deed in found if _is_whole(deed)), None)
+
+
+def _is_whole(deed: Deed) -> bool:
+    arguments = deed.call.parsed()
+    sent = as_list(arguments.get(_LISTS[bare_name(deed.call.name)]))
+    return sent is not None and not _merges(arguments)
+
+
+def _merges(arguments: Mapping[str, Any]) -> bool:
+    return str(arguments.get(_MERGE)).lower() == "true"
+
+
 def _relisted(
     latest: tuple[Task, ...], items: Sequence[Any] | None, arguments: Mapping[str, Any], at: int
 ) -> tuple[Task, ...]:
@@ -82,7 +100,7 @@ def _relisted(
     if items is None:
         return latest
     told = [item for item in items if isinstance(item, Mapping)]
-    if str(arguments.get(_MERGE)).lower() == "true":
+    if _merges(arguments):
         return _merged(latest, told, at)
     keyed = ((_key(item) if _MERGE in arguments else "", _task(item, at)) for item in told)
     return tuple(task._replace(key=key) for key, task in keyed if task.text)
@@ -104,7 +122,7 @@ def _merged(latest: tuple[Task, ...], items: Sequence[Mapping[str, Any]], at: in
 
 def _key(item: Mapping[str, Any]) -> str:
     found = item.get("id")
-    return "" if found is None else str(found)
+    return "" if found is None else f"{LISTED}{found}"
 
 
 def _number(deed: Deed) -> str:

@@ -213,9 +213,13 @@ class Rooms:
         the room."""
         if self.by_model:
             return max(self.tail(share) - stay, 0)
-        if self.newest is not None and self.newest < cut and not self.carried:
-            stay += self.each[self.newest]
-        return max(int((self.target - self.fixed) * share) - stay, 0)
+        return max(int((self.target - self.fixed) * share) - stay - self.shown(cut), 0)
+
+    def shown(self, cut: int) -> int:
+        """Tokens of the newest user message behind the checkpoint, where it lies before the cut and is not large."""
+        if self.newest is None or self.newest >= cut or self.carried or self.newest in (*self.pins, *self.ground.pins):
+            return 0
+        return self.each[self.newest]
 
     def inside(
         self, share: float, frame: int, facts: Facts, ledger: Ledger, left: int = 0, stay: int = 0
@@ -240,7 +244,7 @@ class Rooms:
         """Tokens of a checkpoint with hardly more than what must not be lost, if need be all there are: of a clamped
         message the ends will do."""
         carried = min(2 * CLAMP_MARK, self.carried) if self.clamp_user else self.carried
-        most = int(self.limit * MARGIN) - self.fixed - carried
+        most = int(self.limit * MARGIN) - self.fixed - carried - self.shown(len(self.each))
         must = notes(Facts(facts.of("rule", "open", "approval")), Ledger(), max(most, 0), self.size).tokens
         return max(min(frame + must + must // RULES_MORE + CHECKPOINT_EVER, most), 0)
 

@@ -16,7 +16,7 @@ from itertools import accumulate, groupby, pairwise
 from operator import itemgetter
 
 from foldline.core.facts import Fact, Facts
-from foldline.core.pieces import PRESSING, RANKS, Piece, on_one_line
+from foldline.core.pieces import LEFT_OUT, PRESSING, RANKS, Piece, on_one_line
 from foldline.core.sentences import bears_rule, sentences, turns
 from foldline.core.styles import STYLES
 from foldline.core.summary import parse
@@ -33,8 +33,6 @@ WORTH = 0.7
 """Share of a message below which its beginning is worth the cut."""
 LONGEST_WORDS = 6_000
 """Characters of the user's own words in one message that are shown: ten times what people type, a tenth of a dump."""
-LEFT_OUT = " left out here)"
-"""How a message ends that is shown in part."""
 MOST_AGAIN = 3
 """Rules and decisions of one long message that are shown by themselves as well: who says more of them tells a plan."""
 
@@ -170,7 +168,9 @@ def _worths(messages: Sequence[Fact]) -> Iterator[float]:
 
 
 def _quoted(fact: Fact) -> str:
-    return f"“{below(_gist(fact.text))}” [{fact.at + 1}]"
+    words = below(_gist(fact.text))
+    end = "\n" if words.endswith(("```", "~~~")) else ""  # a fence is closed by a line of its own
+    return f"“{words}{end}” [{fact.at + 1}]"
 
 
 def _gist(text: str) -> str:

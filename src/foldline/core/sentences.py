@@ -18,7 +18,7 @@ _RULE = re.compile(
     r"\b(?:never|always|(?<!\bi )(?<!\bwe )(?<!\bthey )(?:don'?t|do not)|(?:don'?t|do not) want|"
     r"must(?:n'?t)?|should(?:n'?t)?|shall|only|please not|avoid|without|except|unless|prefer|"
     r"make sure|ensure|remember|keep|leave|stick to|stay away|hands off|off[- ]limits|no (?:more|need|new|longer)|"
-    r"not allowed|forbidden|required?|requirements?|rules?|constraints?|conventions?|polic(?:y|ies)|"
+    r"not allowed|not to|don'?ts|forbidden|required?|requirements?|rules?|constraints?|conventions?|polic(?:y|ies)|"
     r"whatever (?:happens|you do)|from now on|going forward|at all times|under no circumstances|important|instead of|"
     r"rather than|use .{1,40} not|(?:ask|tell|check with|talk to|wait for) (?:me|us) (?:first|before)|ask first|"
     r"everywhere|(?:every|each) time|whenever|you (?:can'?t|cannot|may not)|stop \w+ing|refrain|prohibited|banned|"
@@ -46,7 +46,7 @@ _CASE = re.compile(
 )
 """What to do in a case: "If a test is slow, mark it." """
 _NONE = re.compile(
-    r"(?:^|[,;:]\s|\band\s)\W*no (?!problems|worries|errors|issues|changes|thanks|ideas|results|matches|failures)"
+    r"(?:^|[,;:]\s|\band\s)\W{0,5}no (?!problems|worries|errors|issues|changes|thanks|ideas|results|matches|failures)"
     r"[a-z-]+(?: [a-z-]+)?s\b(?! (?:are|were|is|was|found|now|yet|so far|here|any ?more|left|shown|in the log))",
     re.I,
 )
@@ -57,7 +57,7 @@ _TAGGED = re.compile(
 """What makes a question of an order, to be polite, …"""
 _ORDERLY = re.compile(r"\W*(?:do not|don'?t|when|have)\b", re.I)
 """… where it does not begin like one."""
-_EMPHASIS = re.compile(r"(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)")
+_EMPHASIS = re.compile(r"(?<!\w)_{1,3}(?=[^\W_])|(?<=[^\W_])_{1,3}(?!\w)")
 _ORDERS = re.compile(r"(?:never|always|do not|don'?t|avoid|please|keep|leave|make sure|you must)\b", re.I)
 _ASKED = re.compile(
     r"\W*(?:(?:but|and|so|ok(?:ay)?|then|hm+|wait|well|also)\W+)*(?:why|what|how|where|when|who|whose|which|"
@@ -87,6 +87,8 @@ _CLOSERS = "*_\"')]” "
 """What may stand behind a question mark."""
 _WORDY = bytes(code for code in range(128) if chr(code).isalpha() or chr(code).isspace())
 """The letters and blanks of ASCII."""
+TAG = 40
+"""Characters at the end of a sentence in which it may turn into a question."""
 LONG_LINE = 600
 """Characters above which a sentence has to be rather plainly words."""
 SHORT_LINE = 60
@@ -150,7 +152,7 @@ def bears_rule(sentence: str) -> bool:
 def _is_asked(sentence: str) -> bool:
     if not _ASKED.match(sentence):
         return False
-    return not (_ORDERLY.match(sentence) and _TAGGED.search(sentence))
+    return not (_ORDERLY.match(sentence) and _TAGGED.search(sentence[-TAG:]))
 
 
 def turns(sentence: str) -> bool:

@@ -40,7 +40,7 @@ SHORT = 128
 MESSAGE, CALL, RESULT, TOOL, HEAD = 4, 12, 8, 12, 4
 """Tokens around a message (role, borders), a call, a result, a tool definition, a whole prompt. Rounded up."""
 
-ENVELOPE_BYTES, FRAMING_BYTES, SEPARATOR_BYTES = 200, 40, 2
+ENVELOPE_BYTES, FRAMING_BYTES, SEPARATOR_BYTES = 100, 40, 2
 """Bytes of a request around its messages (the model, a few settings), of a message or a part around its text where that
 has still to be written, and between two messages."""
 

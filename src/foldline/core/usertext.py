@@ -44,16 +44,18 @@ _SUMMARIES = (
 
 
 _GUIDES = re.compile(
-    r"^<(?:INSTRUCTIONS|user_instructions)>\s*[^<\s]|^<system-reminder>\n(?:[^\n]*\n)?# claudeMd\n", re.M
+    r"\s*(?:(?:# AGENTS\.md instructions for [^\n]*\s+)?<(?:INSTRUCTIONS|user_instructions)>\s*[^<\s]"
+    r"|<system-reminder>\n(?:(?!</?system-reminder>|# claudeMd\n)[^\n]*\n){0,60}# claudeMd\n)"
 )
-"""How Codex and Claude Code begin the project's own instructions."""
+"""How a text begins in which Codex or Claude Code sends the project's own instructions. What has anything before it is
+somebody's quotation."""
 
 
 def guides(message: Message) -> bool:
     """It carries the instructions of the project's files: the program's words, and all there is of them."""
     if message.role != "user" or message.origin not in (Origin.USER, Origin.PROGRAM) or message.results:
         return False
-    return "<" in message.text and _GUIDES.search(message.text) is not None
+    return any(type(part) is Text and "<" in part.text and _GUIDES.match(part.text) for part in message.parts)
 
 
 def retells(message: Message) -> bool:

@@ -72,11 +72,15 @@ class Views:
         newest = newest_user(messages)
         if self.options.direction == "from":
             carried = newest if newest is not None and newest >= cut else None
-            shown = {*range(cut), *with_cycles(self.options.pins, self.pairing)}
+            guides = () if self.options.guide is None else (self.options.guide,)
+            shown = {*range(cut), *guides, *with_cycles(self.options.pins, self.pairing)}
             carried = None if carried in shown else carried
             plan = replace(plan, start=len(messages), silent=silent_before(digests, len(messages)))
             return replace(plan, pins=tuple(sorted(shown)), carried=carried), ()
         pins = self._pins(cut)
+        guide = self.options.guide
+        if guide is not None and guide < cut and guide not in pins:
+            plan = replace(plan, guide=guide, guide_as=messages[guide].identity)
         plan = replace(plan, pins=pins, silent=silent_before(digests, cut))
         if newest is None or newest >= cut or newest in pins:
             return plan, ()
