@@ -33,7 +33,7 @@ speed: $(READY)
 
 nightly: $(READY)
 	FOLDLINE_EXAMPLES=100000 FOLDLINE_SESSIONS=1000 $(BIN)/python -m pytest -n 2 \
-		tests/test_promises.py tests/test_chained_folds.py tests/test_storms.py
+		tests/test_promises.py tests/test_chained_folds.py tests/test_storms.py tests/test_crowded_rules.py
 	FOLDLINE_REAL_EVERY=1 $(BIN)/python -m pytest tests/proxy/test_long_loop.py
 	FOLDLINE_KILLS=10000 $(BIN)/python -m pytest tests/archive/test_crashes.py
 	FOLDLINE_REQUESTS=10000 $(BIN)/python -m pytest tests/proxy/test_loop.py

@@ -1,7 +1,7 @@
 """Fifty folds in a row: nothing goes uncovered, no rule of the user's is lost, every view is one its provider accepts.
 
 Coverage is shown by content: every message carries a mark of its own, and each mark is found in the view or in what the
-archive expands the checkpoint to. FOLDLINE_SESSIONS sets how many sessions are played (12; a thousand at night).
+archive expands the checkpoint to. FOLDLINE_SESSIONS sets how many sessions are played (8; a thousand at night).
 """
 
 import json
@@ -21,7 +21,7 @@ from foldline.testing import SUMMARY, FakeCaller, Session
 
 DIALECTS = ("anthropic", "openai-chat", "openai-responses", "gemini")
 WAYS = ("whole", "fed back")
-SESSIONS = int(os.environ.get("FOLDLINE_SESSIONS", "12"))
+SESSIONS = int(os.environ.get("FOLDLINE_SESSIONS", "8"))
 FOLDS = 50
 BUDGET = Budget(window=24_000, reserve=2_000)
 MARK, CALL = re.compile(r"mark-\d+-[0-9a-f]{10}"), re.compile(r"cat (mark-\d+-[0-9a-f]{10})")

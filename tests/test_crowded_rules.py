@@ -2,6 +2,7 @@
 the log, and at last a part of the newest message give way to it."""
 
 import json
+import os
 import random
 
 import pytest
@@ -19,6 +20,7 @@ WORDS = "alpha beta gamma delta fix the parser in src/a.py and run tests now ple
 METER = Meter(Estimator())
 WORD = METER.text(WORDS) / len(WORDS.split())
 """Tokens of a word."""
+EXAMPLES = min(int(os.environ.get("FOLDLINE_EXAMPLES", "70")), 3_000)
 LEAST = 450
 """Tokens in which the shortest notes and the ends of a message find room."""
 
@@ -67,7 +69,7 @@ class Crowd:
         return self.maker.budget.room - sum(map(METER.text, texts))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(
     st.sampled_from([1_000, 1_500, 2_000, 3_000, 4_000, 8_000, 16_000]),
     st.sampled_from([0, 100, 500]),
