@@ -143,6 +143,19 @@ def test_beside_a_large_system_prompt_what_is_left_of_the_bytes_is_used(share, c
     assert len(json.dumps(fitted.request)) <= budget.max_bytes
 
 
+def test_pictures_in_every_message_and_few_bytes_are_no_reason_to_give_up():
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo" * 400}}
+    messages = [
+        {
+            "role": role,
+            "content": [{"type": "text", "text": f"{RULE} {role} {at}"}, *([picture] if role == "user" else [])],
+        }
+        for at, role in enumerate(["user"] * 4)
+    ]
+    fitted = Compactor(Budget(window=50_000, max_bytes=9_000), secret=b"s").fit(messages)
+    assert RULE in json.dumps(fitted.messages)
+
+
 @pytest.mark.parametrize("to", [400, 700, 1_000, 1_400])
 def test_a_view_of_so_many_tokens_is_found_however_many_rules_there_are(to):
     session = Session().user(" ".join(f"Never open gate number {number} of the farm." for number in range(40)))

@@ -83,6 +83,26 @@ def test_a_rule_of_the_users_comes_before_them():
     assert [rule for rule in rules if rule not in shown] == []
 
 
+def test_what_the_user_pastes_beside_them_does_not_weigh_on_them():
+    maker = Compactor(Budget(window=12_000, reserve=1_000), secret=b"s")
+    session = worked(Session().user("Hello.").user("Go."), 40)
+    request = session.request()
+    log = {"type": "text", "text": f"Look at this log: {FILLER * 800}"}
+    request["messages"][0]["content"] = [{"type": "text", "text": CLAUDE}, log]
+    view = maker.fit(request).messages
+    assert view[0] == {"role": "user", "content": [{"type": "text", "text": CLAUDE}]}
+    assert "Look at this log" in json.dumps(view[1])
+
+
+def test_a_pin_on_the_message_that_brings_them_holds_when_the_view_comes_back():
+    maker = Compactor(Budget(window=12_000, reserve=1_000), secret=b"s")
+    session = worked(Session().user(f"{CLAUDE}Mend the fence."), 40)
+    request = session.request()
+    view = list(maker.fit(request, pin=[0]).messages)
+    more = worked(Session(), 30).request()["messages"]
+    assert maker.fit({**request, "messages": [*view, *more]}).messages[0] == request["messages"][0]
+
+
 def test_of_two_the_newer_is_enough():
     maker = Compactor(Budget(window=12_000, reserve=1_000), secret=b"s")
     session = worked(Session("openai-responses").user(CODEX.replace("blue", "green")), 2)

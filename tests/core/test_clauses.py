@@ -38,6 +38,16 @@ def test_where_no_deed_is_left_nothing_is_kept(line):
     assert without(line, wrong) is None
 
 
+@pytest.mark.parametrize(
+    "leave", ["Approved by the user.", "Authorized by the owner.", "Was confirmed by the customer."]
+)
+def test_leave_that_stands_by_itself_goes_with_who_is_said_to_have_given_it(leave):
+    found = without(
+        f"- Deployed to prod. {leave}", lambda text, _: bool(re.search(r"(?i)(approv|authori|confirm).*by", text))
+    )
+    assert (found.rest, found.cut) == ("- Deployed to prod.", (leave,))
+
+
 PARTS = ["Pushed it", " (yes)", " (no)", ". ", "; ", ", and main was moved", " after the user said yes", "yes", " x"]
 
 

@@ -16,8 +16,6 @@ from foldline.core.sentences import bears_rule, sentences
 
 PART = 400
 """Characters of a list that are kept in one piece: with more, none of it might find room."""
-MOST = 4_000
-"""Characters of a list that are told. What comes behind them stands where the message does."""
 BLANK = 2
 """Empty lines that may stand before it."""
 
@@ -55,7 +53,7 @@ def announced(words: str) -> Iterator[Listed]:
         if at < stop or code[at] or not announces(line):
             continue
         *_, last = sentences(line)
-        if bears_rule(_WEAK.sub("", last.text)):
+        if not last.pasted and bears_rule(_WEAK.sub("", last.text)):
             stop = _end(lines, code, at + 1)
             if stop > at + 1:
                 yield Listed("\n".join(lines[at:stop]), tuple(_parts(last.text, lines[at + 1 : stop])))
@@ -98,16 +96,13 @@ def _parts(line: str, listed: Sequence[str]) -> Iterator[str]:
     """The announcement with some of the items, each with what belongs to it, and then with the others."""
     least = min((_indent(item) for item in listed if item.strip()), default=0)
     part: list[str] = []
-    length = told = 0
+    length = 0
     for item in listed:
         if part and length > PART and item.strip() and _indent(item) == least:
             yield "\n".join((line, *part)).strip()
             part, length = [], 0
-            if told > MOST:
-                return
         part.append(item)
         length += len(item)
-        told += len(item)
     yield "\n".join((line, *part)).strip()
 
 

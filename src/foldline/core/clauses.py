@@ -40,6 +40,13 @@ _DEED = re.compile(
 )
 """Something that was done."""
 
+_LEAVE = re.compile(
+    r"\W*(?:was |were |is |been )?(?:approved|authori[sz]ed|confirmed|agreed|granted|permitted|cleared|allowed)"
+    r"(?: to| for)?\W*$",
+    re.I,
+)
+"""Nothing but the leave, when it is cut who gave it."""
+
 LONGEST, PIECES = 2_000, 16
 """Characters of a line that is cut, and its pieces: what has more is a whole story, not a deed and the leave for it."""
 
@@ -78,7 +85,7 @@ def _kept(text: str, wrong: Callable[[str, str], bool]) -> tuple[str, list[str],
     for piece, between in zip(pieces[::2], (*pieces[1::2], ""), strict=True):
         before = plainly(found)
         left, core, gone = _without_asides(piece, wrong) if wrong(plainly(piece), before) else (piece, piece, [])
-        if wrong(plainly(core), before) or (gone and wrong(plainly(left), before)):
+        if wrong(plainly(core), before) or (gone and wrong(plainly(left), before)) or _LEAVE.match(core):
             cut.append(piece)
             continue
         found, stripped, cut = found + left + between, stripped + core + between, cut + gone

@@ -37,6 +37,7 @@ from foldline.core.story import Story
 from foldline.core.stubbing import only, stubbed
 from foldline.core.summarise import EXTRACTED, Span, Written, summarise
 from foldline.core.summary import render
+from foldline.core.usertext import guide_in
 from foldline.core.views import Shown, Views
 from foldline.model import Message
 
@@ -139,7 +140,8 @@ class Compaction:
             self.ground,
             self.meter,
             self.limits,
-            (*self.options.pins, *(() if self.options.guide is None else (self.options.guide,))),
+            self.options.pins,
+            guide=None if self.options.guide is None else guide_in(self.ground.messages[self.options.guide]),
             by_model=bool(self.options.voices),
             clamp_user=clamp_user,
         )

@@ -76,9 +76,9 @@ class Facts:
         """These facts, and those of what came after: states are replaced, words and errors add up."""
         kinds = {fact.kind for fact in later.facts}
         past = kinds & {"immediate", "earlier", "listed"} | (_SINCE if kinds & {"immediate", *_SINCE} else frozenset())
-        renewed = {fact.key for fact in later.facts if fact.kind in _TASKS}  # "" stands for a list sent as a whole
+        renewed = {fact.key for fact in later.facts if fact.kind in _TASKS and fact.key}
         seen = {(fact.source, fact.text) for fact in later.facts if fact.kind == "error"}  # perhaps cured by now
-        if "listed" in kinds:  # or of which nothing is left
+        if "listed" in kinds:  # a list as a whole: of those before it nothing is left
             renewed |= {"", *(fact.key for fact in self.facts if fact.kind in _TASKS and fact.key.startswith(LISTED))}
         worded = _worded(self.facts, later.facts)
         kept = [

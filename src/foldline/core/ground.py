@@ -18,7 +18,7 @@ from foldline.core.cycles import Pairing, moved, pair
 from foldline.core.effects import Recalled, ViewPlan
 from foldline.core.facts import attached_to
 from foldline.core.fold import Base, carried, guiding, newest_user, standing, with_cycles
-from foldline.core.usertext import guides, own_words
+from foldline.core.usertext import guide_in, guides, own_words
 from foldline.model import Conversation, Grammar, Message
 
 UNSEEN, WHOLE = ViewPlan("", 0), Base()
@@ -101,7 +101,7 @@ def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | Non
     moved = start != plan.start
     pins = () if moved else plan.pins
     asked = _pinned(given)
-    newly = {pin for pin in asked if pin < start} - {*pins, plan.carried}
+    newly = {pin for pin in asked if pin < start} - {*pins, plan.carried, plan.guide}
     if newly:
         pins, moved = tuple(sorted({*pins, *newly})), True
     newest = newest_user(messages[:start]) if plan.carried is not None else None
@@ -160,13 +160,13 @@ def _fed_back(ground: Ground, at: int, checkpoint: Checkpoint) -> Ground:
     said = checkpoint.facts.of("user")
     behind = ground.messages[at + 1 : at + 2]
     words = [(own_words(message), attached_to(message)) for message in behind]
-    covered = not suffix and words == [(fact.text, fact.about) for fact in said[-1:]]
+    covered = bool(words) and not suffix and words == [(fact.text, fact.about) for fact in said[-1:]]
     start = at + 1 + covered
-    pins = tuple(index for index in range(at) if not guides(ground.messages[index]))
+    pins = () if suffix else tuple(index for index in range(at) if not _is_guide(ground.messages[index]))
     return replace(
         ground,
         base=Base(ground.messages[:start], start),
-        plan=replace(ground.plan, start=start, checkpoint=checkpoint.ref, pins=() if suffix else pins),
+        plan=replace(ground.plan, start=start, checkpoint=checkpoint.ref, pins=pins),
         shown=checkpoint,
         past=checkpoint,
         begin=0 if suffix else start,
@@ -174,10 +174,16 @@ def _fed_back(ground: Ground, at: int, checkpoint: Checkpoint) -> Ground:
     )
 
 
+def _is_guide(message: Message) -> bool:
+    """It was shown for the project's instructions: what is pinned has words of the user's beside them."""
+    return guides(message) and not own_words(message)
+
+
 def front_again(
     grammar: Grammar, messages: Sequence[Message], plan: ViewPlan, checkpoint: Checkpoint
 ) -> tuple[Message, ...]:
-    """The front of a view as its plan says: system and pinned messages, the checkpoint, the carried user message.
+    """The front of a view as its plan says: system and pinned messages, the project's instructions, the checkpoint, the
+    carried user message.
 
     Where the user must speak first, system messages stand behind the user.
     """
@@ -185,7 +191,7 @@ def front_again(
     before = {*plan.front, *(() if grammar.user_first else systems)} - {plan.carried}
     after = systems if grammar.user_first else ()
     user = (carried(messages[plan.carried], plan.clamped),) if plan.carried is not None else ()
-    kept = (messages[index] for index in sorted(before))
+    kept = (guide_in(messages[index]) if index == plan.guide else messages[index] for index in sorted(before))
     return (*kept, checkpoint.message, *user, *(messages[index] for index in after))
 
 

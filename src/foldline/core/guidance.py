@@ -23,6 +23,7 @@ from foldline.core.options import Options
 from foldline.core.policy import Decision
 from foldline.core.receipt import Attempt
 from foldline.core.story import Story
+from foldline.core.usertext import guide_in
 from foldline.errors import CannotFit
 
 MOST = 0.25
@@ -39,7 +40,7 @@ def guided(
         return (yield from Compaction(ground, options, budget, meter, decision, story).run())
     folded: Folded | None = None
     asked: tuple[Attempt, ...] = ()
-    if meter.message(ground.messages[guide]) * meter.ratio <= decision.target * MOST:
+    if meter.message(guide_in(ground.messages[guide])) * meter.ratio <= decision.target * MOST:
         attempt = Compaction(ground, replace(options, guide=guide), budget, meter, decision, story)
         try:
             folded = yield from attempt.run()
@@ -50,7 +51,12 @@ def guided(
         why = "beside the project's instructions it left no room, or no room for a rule"
         asked = tuple(tried.not_taken(why) for tried in attempt.asked)
         options = replace(options, cheap=None, fallback=None)  # a model is asked once
-    without = yield from Compaction(ground, options, budget, meter, decision, story).run()
+    try:
+        without = yield from Compaction(ground, options, budget, meter, decision, story).run()
+    except CannotFit:
+        if folded is None:
+            raise
+        without = None
     if without is None or (folded and folded.lost <= without.lost):
         return folded or without
     without = replace(without, written=replace(without.written, attempts=(*asked, *without.written.attempts)))

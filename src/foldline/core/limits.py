@@ -50,6 +50,8 @@ def _text_share(ground: Ground, budget: Budget, most: int, meter: Meter) -> floa
     """The part of the room that text may take."""
     plain = tuple(message for message in ground.messages if not _shows(message))
     head, size = (meter.count(ground.conversation.with_messages(some)) for some in ((), plain))
+    if size.bytes <= head.bytes:  # pictures in every message: what fits is seen when it is there
+        return 1.0
     left = max(most - head.bytes - AROUND, 0) * MARGIN  # the head stays as it is
     tokens = head.tokens + left * (size.tokens - head.tokens) / max(size.bytes - head.bytes, 1)
     return min(tokens / budget.room, 1.0)

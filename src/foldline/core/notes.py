@@ -91,7 +91,8 @@ def _within(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> t
 def _as_kept(pieces: Sequence[Piece], kept: Sequence[Piece]) -> list[Piece]:
     """The pieces, those that were shortened in their shorter form."""
     short = {(piece.section, piece.order, piece.rank): piece for piece in kept if piece.section == "said"}
-    return [short.get((piece.section, piece.order, piece.rank), piece) for piece in pieces]
+    forms = (short.get((piece.section, piece.order, piece.rank), piece) for piece in pieces)
+    return [form if len(form.text) < len(piece.text) else piece for form, piece in zip(forms, pieces, strict=True)]
 
 
 def _fitted(

@@ -78,7 +78,8 @@ class Piece(NamedTuple):
 
     def is_told(self, said: Mapping[int, str]) -> bool:
         """… and can be read there, where that message stands as a whole."""
-        return self.is_again and self.inner in said.get(self.order, "")
+        told = said.get(self.order, "")
+        return self.is_again and all(line.strip() in told for line in self.inner.split("\n"))
 
     def cut(self) -> Iterator[Piece]:
         """The same, shorter; nothing where it cannot be."""

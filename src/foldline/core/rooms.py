@@ -24,7 +24,7 @@ from foldline.core.meter import Meter
 from foldline.core.notes import needed, notes
 from foldline.core.usertext import own_words
 from foldline.core.worklog import entries
-from foldline.model import Origin
+from foldline.model import Message, Origin
 
 CHECKPOINT_SHARE = 0.40
 """Share of the target that the checkpoint may take: the tail is worth more, word for word."""
@@ -84,13 +84,14 @@ class Rooms:
         limits: Limits,
         pins: Iterable[int] = (),
         *,
+        guide: Message | None = None,
         by_model: bool = True,
         clamp_user: bool = False,
     ) -> None:
         self.ground, self.meter, self.by_model = ground, meter, by_model
         self.clamp_user = clamp_user
         limit, ease = limits.most, limits.ease
-        self.limit, self.pins = limit, frozenset(pins)
+        self.limit, self.pins, self.guide = limit, frozenset(pins), guide
         self.carried = self._carried(limits.target)
         """Tokens of the newest user message, where it is too large for the tail and stands by itself."""
         self.open = max(limit - self.fixed - self.carried, 0)
@@ -138,12 +139,14 @@ class Rooms:
 
     @cached_property
     def fixed(self) -> int:
-        """Tokens that are there whatever is folded: tools, system prompt, system messages, what is pinned."""
+        """Tokens that are there whatever is folded: tools, system prompt, system messages, what is pinned, and
+        the project's instructions."""
         messages = self.ground.messages
         pinned = {pin for pin in (*self.pins, *self.ground.pins) if 0 <= pin < len(messages)}
         pinned -= {self.newest} if self.carried else set()
         stay = {*standing(messages, len(messages)), *pinned}
         tokens = self.meter.head(self.ground.conversation.head) + sum(self.meter.message(messages[at]) for at in stay)
+        tokens += self.meter.message(self.guide) if self.guide else 0
         return round(tokens * self.meter.ratio)
 
     @cached_property

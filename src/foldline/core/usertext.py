@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from foldline.model import Message, Origin, Text
+from foldline.model import Message, Origin, Part, Text
 
 _TAGS = (
     *("system-reminder", "system_reminder", "local-command-stdout", "local-command-stderr", "local-command-caveat"),
@@ -55,7 +55,17 @@ def guides(message: Message) -> bool:
     """It carries the instructions of the project's files: the program's words, and all there is of them."""
     if message.role != "user" or message.origin not in (Origin.USER, Origin.PROGRAM) or message.results:
         return False
-    return any(type(part) is Text and "<" in part.text and _GUIDES.match(part.text) for part in message.parts)
+    return any(map(_guides, message.parts))
+
+
+def guide_in(message: Message) -> Message:
+    """That message without what stands beside them: the user's words are told elsewhere."""
+    parts = tuple(filter(_guides, message.parts))
+    return message if len(parts) == len(message.parts) else message.with_parts(parts)
+
+
+def _guides(part: Part) -> bool:
+    return type(part) is Text and "<" in part.text and _GUIDES.match(part.text) is not None
 
 
 def retells(message: Message) -> bool:
