@@ -31,20 +31,6 @@ from .test_semantic import needs_extra
 WORDS = ("flange", "gasket", "sprocket", "bearing", "washer", "rivet")
 
 
-@pytest.fixture
-def archive(tmp_path):
-    archive = Archive(tmp_path / "archive.db")
-    yield archive
-    archive.close()
-
-
-@pytest.fixture
-def connection(archive):
-    connection = sqlite3.connect(archive.path, isolation_level=None)
-    yield connection
-    connection.close()
-
-
 def said(*texts):
     session = Session()
     for text in texts:

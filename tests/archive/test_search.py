@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foldline import Archive
 from foldline.archive import schema
 from foldline.archive.base import Indexed
 from foldline.archive.index import Index, said, touched
@@ -30,20 +29,6 @@ def story():
         .tools(("Bash", json.dumps({"command": "pytest -q"}), "E   ZeroDivisionError: division by zero"))
         .assistant("The flange was loose; 数据库连接 is fine.")
     )
-
-
-@pytest.fixture
-def archive(tmp_path):
-    archive = Archive(tmp_path / "archive.db")
-    yield archive
-    archive.close()
-
-
-@pytest.fixture
-def connection(archive):
-    connection = sqlite3.connect(archive.path)
-    yield connection
-    connection.close()
 
 
 def positions(archive, query, **filters):

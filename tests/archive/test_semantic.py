@@ -54,20 +54,6 @@ SAID_OTHERWISE = (
 """Messages, and the same in words of which none matters that the message has."""
 
 
-@pytest.fixture
-def archive(tmp_path):
-    archive = Archive(tmp_path / "archive.db")
-    yield archive
-    archive.close()
-
-
-@pytest.fixture
-def connection(archive):
-    connection = sqlite3.connect(archive.path, isolation_level=None)
-    yield connection
-    connection.close()
-
-
 def tell(archive, *texts, **about):
     """Keeps texts as what a user said, one after the other."""
     session = Session()
