@@ -453,6 +453,14 @@ def test_an_error_that_is_no_overflow_is_passed_on_as_it_is():
         maker.on_overflow(maker.fit(working().request()), error.body)
 
 
+def test_a_refused_history_that_lies_with_the_provider_ends_in_its_own_error():
+    maker, error = compactor(), RuntimeError("prompt is too long: 90000 tokens > 4000 maximum")
+    request = {"model": "m", "previous_response_id": "resp_1", "input": [{"role": "user", "content": "Go on."}]}
+    with pytest.raises(RuntimeError) as raised:
+        maker.on_overflow(maker.fit(request), error)
+    assert raised.value is error
+
+
 def test_a_refusal_whose_numbers_cannot_be_is_believed_in_its_limit_only():
     maker, other = compactor(), Session().user("Count the handlers. " * 60).request()
     fitted = maker.fit(working().request())

@@ -63,8 +63,11 @@ def smallest(cannot: CannotFit, most: int, error: Any) -> int:
 
 
 def must_be_smaller(view: Conversation, tokens: int, refused: int, error: Any) -> None:
-    """Raises where what would be sent next is no smaller than what was refused: it would be refused again."""
+    """Raises where what would be sent next is no smaller than what was refused: it would be refused again. Of a history
+    that lies with the provider nothing can be made smaller, and its own error says most."""
     if tokens >= refused:
+        if view.head.remote and isinstance(error, BaseException):
+            raise error
         what = f"the provider refused {refused:,} tokens, and no view is smaller; a larger window would help"
         cannot = CannotFit(what, smallest=view, tokens=tokens, allowed=refused - 1)
         raise cannot from (error if isinstance(error, BaseException) else None)
