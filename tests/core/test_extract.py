@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import time
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -173,10 +175,32 @@ def test_the_immediate_task_says_to_continue_and_with_what():
         user("fix the lexer"),
         says("I read it.", call("a", "Read", file_path="x"), call("b", "Bash", command="make")),
     )
-    assert found.immediate_task == (
-        "CONTINUE: “fix the lexer”\nThe assistant last said: “I read it.”\nThe last call was Bash: “make”"
-    )
+    assert found.immediate_task == "CONTINUE: “fix the lexer”"
     assert found.get("goal") == "First asked: “start”"
+
+
+def test_what_was_done_last_is_told_with_the_task_where_the_log_has_no_room_for_it():
+    """S4.5"""
+    long = "word " * 1_000
+    said = f"I read {long}"
+    found = summary_of(user("start"), says("ok"), user("fix it"), says(said, call("a", "Bash", command=long)), room=400)
+    assert "I read" not in found.get("context")
+    assert "command" not in found.get("context")
+    continues, spoke, called = found.immediate_task.split("\n")
+    assert continues == "CONTINUE: “fix it”"
+    assert re.fullmatch("The assistant last said: “I read word.* …”", spoke)
+    assert re.fullmatch("The last call was Bash: “word.* …”", called)
+    assert estimate(render(found)) <= 400
+
+
+def test_code_that_was_written_last_is_closed_and_no_bracket_stands_alone():
+    code = "func Sort(rows []Row) {\n\tif len(rows) == 0 {\n\t\treturn nil\n\t}\n}"
+    codes = [code.replace("rows", f"rows{n}") for n in range(40)]
+    written = [says("", call(str(n), "Write", path=f"f{n}.go", content=code)) for n, code in enumerate(codes)]
+    log = summary_of(user("sort"), *written, room=700).get("context").split("\n")
+    assert log[-4:] == ["\tif len(rows39) == 0 {", "\t\treturn nil", "\t}", "}"]
+    assert all(before.strip() for before, line in pairwise(log) if line.strip() == "}")
+    assert not any(re.match(r"\[.*\] *}", line) for line in log)
 
 
 def test_an_answer_is_shown_with_its_question():

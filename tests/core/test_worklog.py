@@ -71,6 +71,7 @@ def test_what_the_agent_said_and_called_is_labelled():
         ("Bash", "  make more of it"),
         ("Edit a.py", "file_path: /src/a.py"),
         ("Edit a.py", "new_string:     return fast_parse(text)"),
+        ("Edit a.py", "}"),
         ("Other", "x: deep: one two"),
         ("Other", "er: three"),
         ("apply_patch", "*** Begin Patch"),
@@ -188,7 +189,7 @@ def test_lines_from_inside_an_argument_weigh_less():
     assert [line.weight for line in lines] == [1.0, 1.0, 1.0, TORN]
 
 
-@pytest.mark.parametrize("line", ["}", "---- ----", "```python", "  ~~~", "()", "", "\x1b[31m\x1b[0m"])
+@pytest.mark.parametrize("line", ["{", "---- ----", "```python", "  ~~~", "()", "", "\x1b[31m\x1b[0m"])
 def test_a_line_without_a_word_is_no_entry(line):
     assert found(says(Text(line))) == []
 

@@ -149,11 +149,12 @@ def framed(frame: Frame) -> str:
 
 
 def _opening(frame: Frame, *, quotes: bool) -> str:
-    coverage = f"These notes stand for {frame.covered:,} messages."
+    covered = f"{frame.covered:,}"
     if frame.terse:
-        return fill("resume-opening-terse", coverage=coverage)
-    author = f"{frame.author}; the log is excerpts from what the agent wrote" if quotes else frame.author
-    return fill("resume-opening", coverage=coverage, author=author)
+        return fill("resume-opening-terse", covered=covered)
+    if quotes:
+        return fill("resume-opening-quoted", covered=covered)
+    return fill("resume-opening", covered=covered, author=frame.author)
 
 
 def _closing(frame: Frame) -> list[str]:

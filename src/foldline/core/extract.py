@@ -26,14 +26,14 @@ from foldline.core.styles import CHECKPOINT
 from foldline.core.summary import Section, Summary
 from foldline.core.text import beginning
 from foldline.core.tools import command_of
-from foldline.core.worklog import ASIDE, Line, answers, below, carried, entries, outcomes, shown, subject
+from foldline.core.worklog import ASIDE, Line, answers, below, carried, closes, entries, outcomes, shown, subject
 from foldline.model import Message, Origin
 
 Size: TypeAlias = Callable[[str], int]
 Counts: TypeAlias = tuple[int, int]
 """Messages before a span, and in it."""
 
-VERSION = "extract/5"
+VERSION = "extract/6"
 LOG = "Work Log"
 NEWEST_SHARE = 0.6
 """Share of the log's room for the newest lines, before anything is weighed."""
@@ -66,7 +66,7 @@ LENGTHS = (600, 300, 120, 40)
 """Characters of a quotation in the goal and the task: as many as there is room for."""
 BEGINNING = 120
 """Characters of a first request that is too long for the goal."""
-REQUEST = 240
+REQUEST = 120
 """Characters of the latest request in the task: it stands in the view as it is."""
 
 _WORD = re.compile(r"\w+(?:[./:-]\w+)*")
@@ -91,9 +91,9 @@ def extract(
 
     `done` is what was done in them, `start` where that counts from.
     """
-    stop = first + len(messages)
-    task = _longest(lambda length: _task(messages, facts, stop, length), room // TASK_SHARE, size)
-    goal = _longest(lambda length: _goal(facts, length), room // TASK_SHARE, size, LENGTHS[:-1])
+    share = room // TASK_SHARE
+    task = _longest(lambda length: _task(facts, length), share, size)
+    goal = _longest(lambda length: _goal(facts, length), share, size, LENGTHS[:-1])
     room -= _cost(task, size) + _cost(goal, size) + HEADING_TOKENS
     earlier = _earlier(previous, room // EARLIER_SHARE, size)
     room -= sum(_cost(section.text, size) for section in earlier)
@@ -101,6 +101,10 @@ def extract(
     own = sorted((*entries(messages, failed), *outcomes(done, start)), key=lambda line: line.message)
     lines = [*(carried(previous.get("context")) if previous else ()), *own]
     log = _log(lines, messages, first, room, size)
+    doing = _longest(lambda length: _doing(messages, facts, first, length, log), share - size(task), size)
+    if doing:
+        task = f"{task}\n{doing}".lstrip()
+        log = _log(lines, messages, first, room - _cost(doing, size), size)
     written = {section.key: section for section in earlier}
     titles = {heading.key: heading.title for heading in CHECKPOINT.headings} | {"context": LOG}
     made = {"goal": goal, "context": log, "immediate": task}
@@ -152,31 +156,39 @@ def _goal(facts: Facts, length: int) -> str:
     return f"First asked: {_quote(said.text, length if len(said.text) <= length else BEGINNING)}" if said else ""
 
 
-def _task(messages: Sequence[Message], facts: Facts, stop: int, length: int) -> str:
-    """What to take up: the latest request, what was said last about it, and the last thing tried.
-
-    The request stands in the view itself, and so does what comes after the messages: `stop` is where that begins.
-    """
-    asked, doing, waiting = facts.first("immediate"), facts.first("doing"), facts.first("approval")
-    first = facts.first("user")
-    lines = []
+def _task(facts: Facts, length: int) -> str:
+    """What to take up: the latest request, which stands in the view itself, or what waits for the user."""
+    asked, waiting, first = facts.first("immediate"), facts.first("approval"), facts.first("user")
     if waiting:
-        lines.append(f"CONTINUE once the user has answered what the assistant asked: {_quote(waiting.text, length)}")
-    elif asked and first and first.at == asked.at:
-        lines.append("CONTINUE with what was asked first.")
-    elif asked:
-        question = next((fact.about for fact in facts.of("decision") if fact.at == asked.at and fact.about), "")
-        answering = f" (in answer to {_quote(question, length)})" if question else ""
-        lines.append(f"CONTINUE: {_quote(asked.text, min(length, REQUEST))}{answering}")
-    if doing and not waiting and doing.at < stop:
-        lines.append(f"The assistant last said: {_quote(doing.text, length)}")
-    spoken = waiting or doing
-    calls = [call for message in messages[-6:] for call in message.calls]
-    if calls and not (spoken and spoken.at >= stop):
-        command = command_of(calls[-1]).strip()
+        return f"CONTINUE once the user has answered what the assistant asked: {_quote(waiting.text, length)}"
+    if asked is None:
+        return ""
+    if first and first.at == asked.at:
+        return "CONTINUE with what was asked first."
+    question = next((fact.about for fact in facts.of("decision") if fact.at == asked.at and fact.about), "")
+    answering = f" (in answer to {_quote(question, length)})" if question else ""
+    return f"CONTINUE: {_quote(asked.text, min(length, REQUEST))}{answering}"
+
+
+def _doing(messages: Sequence[Message], facts: Facts, first: int, length: int, log: str) -> str:
+    """What was said last about the task, and the last thing tried, where the log had no room for it. What comes after
+    the messages stands in the view."""
+    stop = first + len(messages)
+    said, waiting = facts.first("doing"), facts.first("approval")
+    spoken, lines = waiting or said, []
+    if said and not waiting and said.at < stop and not _is_told(said.text, log):
+        lines.append(f"The assistant last said: {_quote(said.text, length)}")
+    last = next((message for message in reversed(messages[-6:]) if message.calls), None)
+    if last and not (spoken and spoken.at >= stop) and not any(line.text in log for line in entries([last])):
+        command = command_of(last.calls[-1]).strip()
         tried = f": {_quote(command, min(length, 120))}" if command else ""
-        lines.append(f"The last call was {subject(calls[-1])}{tried}")
+        lines.append(f"The last call was {subject(last.calls[-1])}{tried}")
     return "\n".join(lines)
+
+
+def _is_told(words: str, log: str) -> bool:
+    """The log has the last of these words' lines."""
+    return words.strip().rsplit("\n", 1)[-1].strip() in log
 
 
 def names(line: Line, known: dict[str, str]) -> frozenset[str]:
@@ -227,27 +239,32 @@ def _choose(lines: Sequence[Line], told: Iterable[Line], counts: Counts, room: i
     """The newest of the agent's lines, then the rest by worth, then what tools told last. Each line once."""
     shelf = _Shelf(max(room, 0), size)
     once = _once(lines)
-    _newest(shelf, {place: line for place, line in once.items() if line.weight > ASIDE}, int(room * (1 - NEWEST_SHARE)))
+    closing = {place: line for place, line in enumerate(lines) if closes(line.text)}
+    newest = {place: line for place, line in once.items() if line.weight > ASIDE}
+    _newest(shelf, newest, int(room * (1 - NEWEST_SHARE)), closing)
     _by_worth(shelf, once, counts)
     if shelf.room > LEAST_TOLD:
         known = {line.text for line in once.values()}
         untold = (line for line in told if line.text not in known)
-        _newest(shelf, _once(untold, len(lines)), 0)
+        _newest(shelf, _once(untold, len(lines)), 0, {})
     return [line for _, line in sorted(shelf.chosen.items(), key=lambda item: (item[1].message, item[0]))]
 
 
 def _once(lines: Iterable[Line], first: int = 0) -> dict[int, Line]:
-    """Each line where it was written last, by its place."""
-    last = {line.text: (place, line) for place, line in enumerate(lines, first)}
+    """Each line where it was written last, by its place; those aside that only close others."""
+    last = {line.text: (place, line) for place, line in enumerate(lines, first) if not closes(line.text)}
     return dict(sorted(last.values(), key=lambda item: item[0]))
 
 
-def _newest(shelf: _Shelf, lines: dict[int, Line], least: int) -> None:
-    """Takes the last lines, down to so many tokens."""
+def _newest(shelf: _Shelf, lines: dict[int, Line], least: int, closing: Mapping[int, Line]) -> None:
+    """Takes the last lines, down to so many tokens, each with those behind it that close it."""
     misses = 0
     for place, line in reversed(lines.items()):
-        misses += not shelf.takes(place, line, least)
-        if misses >= MOST_MISSES:
+        if shelf.takes(place, line, least):
+            at = place + 1
+            while at in closing and shelf.takes(at, closing[at], least):
+                at += 1
+        elif (misses := misses + 1) >= MOST_MISSES:
             return
 
 
@@ -256,7 +273,7 @@ def _by_worth(shelf: _Shelf, lines: Mapping[int, Line], counts: Counts) -> None:
     known: dict[str, str] = {}
     named = {place: names(line, known) for place, line in lines.items()}
     worth = _worths(lines, named, counts)
-    covered: set[str] = {name for place in shelf.chosen for name in named[place]}
+    covered: set[str] = {name for place in shelf.chosen for name in named.get(place, ())}
 
     def value(place: int) -> float:
         new = math.fsum(worth[name] for name in named[place] if name not in covered)

@@ -142,11 +142,12 @@ def _begun(text: str, beginning: str) -> str:
 
 
 def _place(message: Fact, telling: Mapping[int, Sequence[Fact]]) -> str:
-    """Where a short message stands whole; "" for others."""
-    kinds = {fact.kind for fact in telling.get(message.at, ()) if fact.text in message.text}
-    if not kinds or len(message.text) > SHORT_MESSAGE or message.about:
+    """Where a message stands whole that is short, or made of hardly more than rules and decisions; "" for others."""
+    found = [fact for fact in telling.get(message.at, ()) if fact.text in message.text]
+    length, mostly = len(message.text), 2 * sum(len(fact.text) for fact in found)
+    if not found or message.about or length > (LONG_MESSAGE if mostly >= length else SHORT_MESSAGE):
         return ""
-    return "rules" if "rule" in kinds else "decisions"
+    return "rules" if any(fact.kind == "rule" for fact in found) else "decisions"
 
 
 def _asked(fact: Fact) -> str:

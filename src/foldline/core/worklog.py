@@ -55,6 +55,8 @@ TOOL = "tool output"
 _NUMBERED = re.compile(r"\s*\d{1,6}(?:→|\t|\s?\|)")
 """A line number before a line of a file, as tools that read files show it."""
 _COLOURS = re.compile(r"\x1b\[[0-9;?]{0,16}[A-Za-z]")
+_CLOSES = re.compile(r"\s*[\])}][\])};,]*\s*$")
+"""A line that only ends what others began: it costs a token, and without it code looks torn."""
 _WORD = re.compile(r"\w{3}|[^\W\x00-\x7f]")
 """Three letters or digits; one letter of a script in which words may be shorter, or have signs between letters."""
 _IMPORTS = re.compile(
@@ -110,7 +112,7 @@ def entries(messages: Sequence[Message], failed: Set[tuple[int, str, str]] = fro
             continue
         for nth, part in enumerate(message.parts):
             if isinstance(part, Text):
-                yield from (Line(line, "", index, _weight(line)) for line in _lines(part.text))
+                yield from (Line(line, "", index, _weight(line)) for line in _lines(part.text, closing=True))
             elif isinstance(part, ToolCall) and not plans(part.name):
                 outcome = _FAILED if (index, part.id, part.arguments) in failed else ""
                 yield from (line._replace(call=nth) for line in _called(part, index, outcome))
@@ -161,9 +163,9 @@ def _called(call: ToolCall, index: int, outcome: str) -> Iterator[Line]:
     label = subject(call) + outcome
     arguments = call.parsed()
     if not arguments:
-        yield from (Line(line, label, index) for line in _lines(call.arguments))
+        yield from (Line(line, label, index) for line in _lines(call.arguments, closing=True))
     for name, value in arguments.items():
-        for number, line in enumerate(_lines(f"{name}: {_plain(value)}")):
+        for number, line in enumerate(_lines(f"{name}: {_plain(value)}", closing=True)):
             aside = name in PASSING or isinstance(value, bool) or (number and _IMPORTS.match(line))
             yield Line(line, label, index, ASIDE if aside else TORN if number else 1.0)
 
@@ -186,15 +188,20 @@ def _plain(value: Any, depth: int = 1) -> str:
     return "\n".join(f"{name}: {_plain(inner, depth + 1)}" for name, inner in value.items())
 
 
-def _lines(text: str, numbered: bool = False) -> Iterator[str]:
+def _lines(text: str, numbered: bool = False, closing: bool = False) -> Iterator[str]:
     lines = text.splitlines()
     if len(lines) > MOST_LINES:
         lines = lines[: MOST_LINES * 3 // 4] + lines[-MOST_LINES // 4 :]
     for raw in lines:
         number = _NUMBERED.match(raw) if numbered else None
         line = cleaned(raw[number.end() :] if number else raw)
-        if _WORD.search(line) and not line.lstrip().startswith(_FENCES):
+        told = _WORD.search(line) or (closing and closes(line))
+        if told and not line.lstrip().startswith(_FENCES):
             yield line
+
+
+def closes(line: str) -> bool:
+    return _CLOSES.match(line) is not None
 
 
 def cleaned(line: str) -> str:
