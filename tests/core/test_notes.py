@@ -81,6 +81,21 @@ def test_room_for_the_rules_and_the_headings_keeps_every_rule(facts, ledger):
     assert "waiting" not in left
 
 
+def ruled(number, word):
+    return [
+        fact(kind, f"Never touch {word}_{at}.py, and keep line {at * 37} as it is.", at)
+        for at in range(number)
+        for kind in ("user", "rule")
+    ]
+
+
+@given(st.integers(1, 300), st.sampled_from(["legacy", "the old batch queue", "x", "日本語", "кириллица"]))
+@settings(deadline=None, max_examples=25)
+def test_rules_that_fit_together_are_all_shown_though_each_by_itself_has_more_tokens(number, word):
+    whole = made(*ruled(number, word), size=estimate)
+    assert made(*ruled(number, word), size=estimate, room=whole.tokens).left_out == ()
+
+
 def test_rules_and_waiting_come_before_everything_else():
     many = [fact("user", f"message number {number} " + "x" * 80, number) for number in range(40)]
     rule, ask = fact("rule", "Never touch legacy.py.", 3), fact("approval", "Shall I deploy?", 41)

@@ -20,8 +20,10 @@ from foldline.core.said import LONG_MESSAGE, said
 
 TOGETHER = 30
 """Pieces have a thirtieth fewer tokens together than each by itself."""
-LITTLE = 20
-"""Part of the room that may stay free while something is left out."""
+TRIES = 3
+"""How often more pieces are chosen, where those that are in left room for another, …"""
+NEARLY = 2
+"""… or half of it: together with the others it has fewer tokens than by itself."""
 SNAPSHOT_LENGTH = 400
 """Characters of each message that the snapshot shows."""
 NEEDED = 5
@@ -76,23 +78,44 @@ def _ranked(pieces: Iterable[Piece]) -> list[Piece]:
 
 
 def _within(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> tuple[Notes, Sequence[Piece]]:
-    """The pieces that fit, as text, the last ones shorter or left out if need be; twice where many short ones left room
-    that each by itself did not find."""
+    """The pieces that fit, as text, the last ones shorter or left out if need be; again, where many short ones left
+    room that each by itself did not find."""
     aim = room + room // TOGETHER
-    noted, kept = _fitted(pieces, _choose(pieces, aim, size), room, size)
-    spare = room - noted.tokens
-    if not noted.left_out or spare <= room // LITTLE:
-        return noted, kept
-    fewer = _as_kept(pieces, kept)  # what was shortened leaves room to others, and stays as short
-    again = _fitted(pieces, _choose(fewer, aim + (0 if fewer != list(pieces) else spare), size), room, size)
-    return max((noted, kept), again, key=lambda found: found[0].tokens)
+    best = _fitted(pieces, _choose(pieces, aim, size), room, size)
+    for _ in range(TRIES):
+        noted, kept = best
+        spare, first = room - noted.tokens, _first_left(pieces, kept)
+        if not noted.left_out or first is None or size(first.text) > spare * NEARLY:
+            break
+        fewer = _as_kept(pieces, kept)  # what was shortened leaves room to others, and stays as short
+        aim += 0 if fewer != list(pieces) else spare
+        again = _fitted(pieces, _choose(fewer, aim, size), room, size)
+        if again[0].tokens <= noted.tokens:
+            break
+        best = again
+    return best
+
+
+def _first_left(pieces: Sequence[Piece], kept: Sequence[Piece]) -> Piece | None:
+    """The most important piece that is left out."""
+    said = _standing(kept)
+    there = Counter((piece.section, piece.order, piece.rank) for piece in kept)
+    for piece in pieces:
+        place = (piece.section, piece.order, piece.rank)
+        there[place] -= 1
+        if there[place] < 0 and not piece.is_told(said):
+            return piece
+    return None
 
 
 def _as_kept(pieces: Sequence[Piece], kept: Sequence[Piece]) -> list[Piece]:
-    """The pieces, those that were shortened in their shorter form."""
+    """The pieces, those that were shortened in their shorter form; none grows that could not stay so."""
     short = {(piece.section, piece.order, piece.rank): piece for piece in kept if piece.section == "said"}
-    forms = (short.get((piece.section, piece.order, piece.rank), piece) for piece in pieces)
-    return [form if len(form.text) < len(piece.text) else piece for form, piece in zip(forms, pieces, strict=True)]
+    forms = [short.get((piece.section, piece.order, piece.rank), piece) for piece in pieces]
+    found = [form if len(form.text) < len(piece.text) else piece for form, piece in zip(forms, pieces, strict=True)]
+    cut = {(piece.section, piece.order, piece.text) for piece in kept if not piece.whole}
+    settled = ((piece.section, piece.order, piece.text) in cut for piece in found)
+    return [piece._replace(whole="") if stays else piece for stays, piece in zip(settled, found, strict=True)]
 
 
 def _fitted(

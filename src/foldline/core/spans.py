@@ -30,8 +30,15 @@ class Spans:
     def __init__(self, ground: Ground, options: Options, story: Story, rooms: Rooms) -> None:
         self.ground, self.options, self.story = ground, options, story
         self.newest, self.each = rooms.newest, rooms.each
+        self._found: dict[int, Span] = {}
 
     def span(self, cut: int) -> Span:
+        """What lies before a cut; looked at once, however many attempts have that cut."""
+        if cut not in self._found:
+            self._found[cut] = self._span(cut)
+        return self._found[cut]
+
+    def _span(self, cut: int) -> Span:
         ground = self.ground
         start, stop = self._ends(cut)
         messages = ground.messages[start:stop]

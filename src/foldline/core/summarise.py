@@ -19,7 +19,7 @@ from foldline.core.cycles import Pairing
 from foldline.core.deeds import Deed
 from foldline.core.echoes import Heard
 from foldline.core.effects import Asking
-from foldline.core.extract import VERSION, extract
+from foldline.core.extract import VERSION, Extractor, extract
 from foldline.core.facts import Facts
 from foldline.core.instructions import compact_instructions
 from foldline.core.options import Options, Voice
@@ -50,7 +50,7 @@ LEAST_ROOM = 400
 """Tokens of record below which asking makes no sense."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Span:
     """What is to be summarised: messages `first` and following of the history, and what is known of them already."""
 
@@ -67,6 +67,11 @@ class Span:
     """The messages' sizes, where they are known already."""
     start: int = 0
     """Where the deeds count from: the place of the first message among those that are at hand."""
+
+    @cached_property
+    def extractor(self) -> Extractor:
+        previous = self.previous.summary if self.previous else None
+        return Extractor(self.messages, first=self.first, previous=previous, done=self.deeds, start=self.start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +104,7 @@ def summarise(
 
 
 def _extracted(span: Span, room: int, size: Callable[[str], int], attempts: tuple[Attempt, ...]) -> Written:
-    previous = span.previous.summary if span.previous else None
-    summary = extract(
-        span.messages, span.facts, room, size, first=span.first, previous=previous, done=span.deeds, start=span.start
-    )
+    summary = span.extractor.summary(span.facts, room, size)
     return Written(summary, EXTRACTED, attempts, chunks=((span.first, span.first + len(span.messages)),))
 
 

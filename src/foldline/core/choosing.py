@@ -1,0 +1,191 @@
+"""Which of the agent's lines a log has room for.
+
+    lines, what tools told ── Stock ── within(room) ──> the chosen lines, in order
+
+The newest lines come first of all, each with the brackets that close it; then older ones, by what they are worth for
+their tokens: the names in them that no chosen line has yet, more if they are recent, more if few lines have them; then
+what tools told last. Each line stands once, where it was written last. What is known of the lines whatever the room is
+worked out once: a fold may try several. Where lines come from and how they are shown is in worklog.py.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TypeAlias
+
+from foldline.core.worklog import ASIDE, Line, closes
+
+Size: TypeAlias = Callable[[str], int]
+
+NEWEST_SHARE = 0.6
+"""Share of the log's room for the newest lines, before anything is weighed."""
+PLAIN = 0.3
+"""What a plain word is worth beside a name: prose tells what was found and done, with or without names."""
+HALF_LIFE = 0.25
+"""After this share of the span's messages, a name is worth half."""
+LEAST_TOLD = 200
+"""Tokens that must be left before what tools told is quoted."""
+LABEL_TOKENS = 6
+"""About what the label above a line costs."""
+LABEL_MARKS = 3
+"""Tokens of a label besides the tool's name: brackets, an empty line, sometimes a number or a file."""
+NEARLY = 0.999
+"""A line whose worth fell by less than this is taken as it stands."""
+MOST_MISSES = 100
+"""Lines that did not fit any more, after which no more are tried."""
+
+_WORD = re.compile(r"\w+(?:[./:-]\w+)*")
+_TELLING = re.compile(r"[\d_./:]|[a-z][A-Z]")
+_LETTER = re.compile(r"[^\W\d_]")
+_SHORTEST_NAME = 4
+_SHORTEST_WORD = 5
+
+
+class Stock:
+    """The lines of some messages. `told` gives those of tools, where they are wanted; `before` is the number of the
+    messages before them, `count` their own."""
+
+    def __init__(
+        self, lines: Sequence[Line], told: Callable[[], Iterable[Line]], before: int = 0, count: int = 0
+    ) -> None:
+        self.lines, self.told = lines, told
+        self.before, self.count = before, count
+
+    def within(self, room: int, size: Size) -> list[Line]:
+        """The newest of the agent's lines, then the rest by worth, then what tools told last."""
+        shelf = _Shelf(max(room, 0), size)
+        shelf.take_newest(self._newest, int(room * (1 - NEWEST_SHARE)), self._closing)
+        self._take_by_worth(shelf)
+        if shelf.room > LEAST_TOLD:
+            shelf.take_newest(self._untold, 0, {})
+        return [line for _, line in sorted(shelf.chosen.items(), key=lambda item: (item[1].message, item[0]))]
+
+    @cached_property
+    def _once(self) -> dict[int, Line]:
+        return _once(self.lines)
+
+    @cached_property
+    def _newest(self) -> dict[int, Line]:
+        return {place: line for place, line in self._once.items() if line.weight > ASIDE}
+
+    @cached_property
+    def _closing(self) -> dict[int, Line]:
+        return {place: line for place, line in enumerate(self.lines) if closes(line.text)}
+
+    @cached_property
+    def _untold(self) -> dict[int, Line]:
+        known = {line.text for line in self._once.values()}
+        return _once((line for line in self.told() if line.text not in known), len(self.lines))
+
+    @cached_property
+    def _named(self) -> dict[int, frozenset[str]]:
+        known: dict[str, str] = {}
+        return {place: names(line, known) for place, line in self._once.items()}
+
+    @cached_property
+    def _worths(self) -> dict[str, float]:
+        """What each name is worth: how lately it was written, and how rare it is.
+
+        Of lines that an earlier summary carried on only the order is known: they are taken to be spread over its
+        messages.
+        """
+        lines, named = self._once, self._named
+        apart = self.before / max(-min((line.message for line in lines.values()), default=0), 1)
+        spread = Counter(name for found in named.values() for name in found)
+        last = {name: lines[number].message for number, found in named.items() for name in found}
+        fade = math.log(2) / max(HALF_LIFE * (self.before + self.count), 1)
+        return {
+            name: (PLAIN if name[0] == " " else 1.0)
+            * math.exp(fade * (at * (apart if at < 0 else 1) - self.count))
+            / math.sqrt(spread[name])
+            for name, at in last.items()
+        }
+
+    def _take_by_worth(self, shelf: _Shelf) -> None:
+        """Greedy by worth for tokens. A line's worth only falls as others are chosen: a stale one is weighed again."""
+        lines, named, worth = self._once, self._named, self._worths
+        covered: set[str] = {name for place in shelf.chosen for name in named.get(place, ())}
+
+        def value(place: int) -> float:
+            new = math.fsum(worth[name] for name in named[place] if name not in covered)
+            return lines[place].weight * new / (LABEL_TOKENS + len(lines[place].text) / 4)
+
+        heap = [(-value(place), place) for place in lines if named[place] and place not in shelf.chosen]
+        heapq.heapify(heap)
+        misses = 0
+        while heap and misses < MOST_MISSES:
+            stale, place = heapq.heappop(heap)
+            now = -value(place)
+            if now > stale * NEARLY:
+                if now < 0:
+                    heapq.heappush(heap, (now, place))
+            elif shelf.takes(place, lines[place]):
+                covered |= named[place]
+            else:
+                misses += 1
+
+
+class _Shelf:
+    """The lines that were chosen, by their places, and the tokens that are left. A label costs once."""
+
+    def __init__(self, room: int, size: Size) -> None:
+        self.room, self.size = room, size
+        self.chosen: dict[int, Line] = {}
+        self.labels: set[tuple[int, str]] = set()
+
+    def takes(self, place: int, line: Line, least: int = 0) -> bool:
+        """Takes a line if at least so many tokens are left then."""
+        name = line.label if line.is_tools or line.message < 0 else line.label.partition(" ")[0]
+        label = 0 if (line.message, line.label) in self.labels else self.size(name) + LABEL_MARKS
+        tokens = self.size(line.text) + (3 if line.is_tools else 1) + label
+        if self.room - tokens < least:
+            return False
+        self.room -= tokens
+        self.chosen[place] = line
+        self.labels.add((line.message, line.label))
+        return True
+
+    def take_newest(self, lines: dict[int, Line], least: int, closing: Mapping[int, Line]) -> None:
+        """Takes the last lines, down to so many tokens, each with those behind it that close it."""
+        misses = 0
+        for place in reversed(lines):
+            if self.takes(place, lines[place], least):
+                at = place + 1
+                while at in closing and self.takes(at, closing[at], least):
+                    at += 1
+            elif (misses := misses + 1) >= MOST_MISSES:
+                return
+
+
+def _once(lines: Iterable[Line], first: int = 0) -> dict[int, Line]:
+    """Each line where it was written last, by its place; those aside that only close others."""
+    last = {line.text: (place, line) for place, line in enumerate(lines, first) if not closes(line.text)}
+    return dict(sorted(last.values(), key=lambda item: item[0]))
+
+
+def names(line: Line, known: dict[str, str]) -> frozenset[str]:
+    """The words that name something: with signs, digits or an inner capital; and other long ones, as " word".
+
+    `known` remembers what was found out about each word.
+    """
+    found = set()
+    for word in _WORD.findall(line.text):
+        name = known.get(word)
+        if name is None:
+            name = known[word] = _name(word)
+        if name:
+            found.add(name)
+    return frozenset(found)
+
+
+def _name(word: str) -> str:
+    if len(word) < _SHORTEST_NAME or not _LETTER.search(word):
+        return ""
+    if _TELLING.search(word):
+        return word
+    return f" {word.lower()}" if len(word) >= _SHORTEST_WORD else ""
