@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from foldline import dialects, sources
 from foldline.core.prefix import shared
 from foldline.dialects import jsontext
-from foldline.dialects.base import Listed, RequestDialect, Source
+from foldline.dialects.base import RequestDialect, Source
 from foldline.errors import UnknownDialect
 from foldline.giving import Skimmed, give, reads_as
 from foldline.model import Conversation, Head, Message
@@ -113,7 +113,7 @@ class Reader:
         key = (slot, rows[0])
         known = self._spoken.pop(key, None)
         if known is None or self._speaks_otherwise(known, slot, rows, head):
-            known = _detected(sources.read(request), jsontext.decode(jsontext.encode(request)))
+            known = _detected(sources.open_source(request).source.data)
         if known is not None:
             _remember(self._spoken, key, known, SESSIONS)
         return known.dialect if known else None
@@ -193,12 +193,13 @@ def _slot(request: Any) -> str | None:
     return next((slot for slot in _SLOTS if isinstance(request.get(slot), (list, tuple))), None)
 
 
-def _detected(conversation: Conversation, value: Any) -> _Spoken | None:
-    """The dialect of a conversation that was read whole, if it is one of requests."""
-    found = dialects.named(conversation.dialect)
-    if not isinstance(found, RequestDialect) or not isinstance(conversation.layout, Listed):
+def _detected(data: bytes) -> _Spoken | None:
+    """The dialect of a request; None where it is something else, whose dialect takes it as a whole."""
+    if dialects.detect_lines([data]) is not None:
         return None
-    return _Spoken(found, found.fits(value))
+    value = jsontext.decode(data)
+    found = dialects.detect(value)
+    return _Spoken(found, found.fits(value)) if isinstance(found, RequestDialect) else None
 
 
 def _remember(memory: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:

@@ -60,6 +60,8 @@ _PATHS = (
     *("TargetFile", "AbsolutePath"),
 )
 _LISTS = ("paths", "files", "replacements")
+LONGEST_KNOWN = 1_000
+"""Characters of a shell command up to which it is remembered what it touches."""
 _COMMANDS = ("command", "cmd", "script", "CommandLine")
 _FOLDERS = ("workdir", "cwd", "working_directory", "directory", "dir_path", "cd", "Cwd")
 _ELSEWHERE = frozenset({"repo", "owner", "repository", "dryRun", "dry_run"})
@@ -126,12 +128,17 @@ def call_touches(call: ToolCall) -> Iterator[Touch]:
 def _shell_touches(command: str, folder: str) -> Iterator[Touch]:
     patching = _PATCHING.match(command)
     if not patching:
-        yield from touches(command, folder)
+        yield from _known(command, folder) if len(command) <= LONGEST_KNOWN else touches(command, folder)
         return
     folder = posixpath.join(folder, patching["folder"] or "")
     for action, *paths in patch_touches(command):
         path, to = (posixpath.join(folder, path) if path else "" for path in paths)
         yield Touch(action, path, to)
+
+
+@lru_cache(maxsize=4_096)  # one fold asks three times about each, and agents repeat themselves
+def _known(command: str, folder: str) -> tuple[Touch, ...]:
+    return tuple(touches(command, folder))
 
 
 def _patch_call(call: ToolCall, arguments: Mapping[str, Any]) -> Iterator[Touch]:
