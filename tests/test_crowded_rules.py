@@ -20,7 +20,7 @@ WORDS = "alpha beta gamma delta fix the parser in src/a.py and run tests now ple
 METER = Meter(Estimator())
 WORD = METER.text(WORDS) / len(WORDS.split())
 """Tokens of a word."""
-EXAMPLES = min(int(os.environ.get("FOLDLINE_EXAMPLES", "70")), 3_000)
+EXAMPLES = min(int(os.environ.get("FOLDLINE_EXAMPLES", "50")), 3_000)
 LEAST = 450
 """Tokens in which the shortest notes and the ends of a message find room."""
 

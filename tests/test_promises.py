@@ -32,7 +32,7 @@ from foldline.model import Conversation, Message, Origin, Text, Thinking, ToolCa
 from foldline.validators import check
 from strategies import DIALECTS, broken, conversations
 
-EXAMPLES = int(os.environ.get("FOLDLINE_EXAMPLES", "2000"))
+EXAMPLES = int(os.environ.get("FOLDLINE_EXAMPLES", "1400"))
 BY_NAME = {dialect.name: dialect for dialect in (Anthropic(), OpenAIChat(), OpenAIResponses(), Gemini())}
 EAGER = PruneSettings(limit=600, head=120, tail=60, protect=2, worthwhile=0)
 STRATEGIES = (

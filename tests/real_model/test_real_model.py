@@ -27,6 +27,8 @@ APIS = {
     "anthropic": ("anthropic:smollm2", "", "/v1/messages", "messages"),
 }
 TOO_LONG = "the quick brown fox jumps over the lazy dog and counts to 4711. " * 400
+BRIEF = 160
+"""Tokens of its replies: enough for a brief summary, and each takes it a tenth of a second."""
 OUTCOMES = (
     "TimedOut",  # a busy machine
     "written",
@@ -43,9 +45,9 @@ OUTCOMES = (
 """What may come of asking it; anything else is a fault of ours."""
 
 
-def model(dialect: str, url: str):
+def model(dialect: str, url: str, **extra):
     name, base, _, _ = APIS[dialect]
-    return caller(name, base_url=url + base, key="none", deadline=90, window=WINDOW)
+    return caller(name, base_url=url + base, key="none", deadline=90, window=WINDOW, extra=extra)
 
 
 def request_for(dialect: str, *texts: str) -> dict:
@@ -135,7 +137,7 @@ def garden(turns: int) -> list[dict]:
 
 def test_whatever_it_writes_as_a_summary_the_turn_goes_on(model_url):
     """Asked as the cheap model and as the fallback: repaired once each at the most, then extraction serves."""
-    cheap, fallback = model("openai-chat", model_url), model("anthropic", model_url)
+    cheap, fallback = (model(dialect, model_url, max_tokens=BRIEF) for dialect in ("openai-chat", "anthropic"))
     compactor = Compactor(Budget(window=WINDOW, reserve=256), model=cheap, fallback=fallback, style="brief")
     fitted = compactor.compact({"model": "smollm2", "max_tokens": 4, "messages": garden(6)}, to=900)
     receipt = fitted.receipt
