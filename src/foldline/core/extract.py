@@ -10,7 +10,7 @@ It always succeeds. The user's words, tasks, errors and files are not here: the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from foldline.core.choosing import Size, Stock
@@ -71,7 +71,7 @@ class Extractor:
         found = (*entries(self.messages, failed), *outcomes(self.done, self.start))
         before = carried(self.previous.get("context")) if self.previous else ()
         lines = [*before, *sorted(found, key=lambda line: line.message)]
-        return Stock(lines, lambda: answers(self.messages), self.first, len(self.messages))
+        return Stock(lines, partial(answers, self.messages), self.first, len(self.messages))
 
     @cached_property
     def _asked(self) -> list[int]:

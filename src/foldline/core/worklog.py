@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 from foldline.core.deeds import Deed
 from foldline.core.errors_seen import closing_line, is_refused, telling_line
 from foldline.core.plans import plans
+from foldline.core.reaching import came_of, reaches
 from foldline.core.text import beginning, head
 from foldline.core.tools import call_touches, reads
 from foldline.model import Message, Origin, Text, ToolCall, ToolResult
@@ -123,15 +124,24 @@ def _weight(said: str) -> float:
 
 
 def outcomes(done: Iterable[Deed], start: int) -> Iterator[Line]:
-    """What each command came to when it was last run, in a line of its own output: why it failed, how a check ended.
+    """What each command came to when it was last run, in a line of its own output: why it failed, how a check ended,
+    what came of a deed that reaches beyond the files at hand.
 
     `start` is where deeds count from.
     """
-    last = {deed.goal: deed for deed in done if deed.command and deed.result is not None and not is_refused(deed)}
+    last = {deed.goal: deed for deed in done if deed.result is not None and not is_refused(deed)}
     for deed in last.values():
         assert deed.result is not None
-        told = telling_line(deed.result) if deed.failed else closing_line(deed.result)
-        yield from (Line(line, f"{TOOL}: {subject(deed.call)}", deed.answer - start, TORN) for line in _lines(told))
+        far = not deed.failed and reaches(deed)
+        told = _came_of(deed.result, deed.failed, far) if deed.command or far else ""
+        label, weight = f"{TOOL}: {subject(deed.call)}", WHY if far else TORN
+        yield from (Line(line, label, deed.answer - start, weight) for line in _lines(told))
+
+
+def _came_of(result: ToolResult, failed: bool, far: bool) -> str:
+    if failed:
+        return telling_line(result)
+    return came_of(result) if far else closing_line(result)
 
 
 def answers(messages: Sequence[Message]) -> Iterator[Line]:

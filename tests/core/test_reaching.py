@@ -1,0 +1,135 @@
+"""What was done beyond the files at hand is known for such, and what came of it is told in a line of the answer."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foldline.core.deeds import Deed
+from foldline.core.extract import Extractor
+from foldline.core.facts import Facts
+from foldline.core.reaching import LONGEST, came_of, reaches
+from foldline.core.worklog import outcomes
+from foldline.model import Message, Origin, Text, ToolCall, ToolResult
+
+
+def ran(command, text="done", **more):
+    call = ToolCall("1", "Bash", "{}")
+    return Deed(0, call, 1, ToolResult("1", (Text(text),)), "ok", command, goal=f"`{command}`", **more)
+
+
+def called(name, text="done", arguments="{}"):
+    return Deed(0, ToolCall("1", name, arguments), 1, ToolResult("1", (Text(text),)), "ok", goal=f"{name} {arguments}")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git push origin main",
+        "git -C /srv/app commit -m 'Mend the gate'",
+        "cd app && git add . && git commit -m x",
+        "gh pr create --title x --body y",
+        "gh issue close 12",
+        "gh api repos/a/b/labels -f name=new",
+        "glab mr note 4 -m fine",
+        "curl -s -X POST https://example.org/hook -d '{}'",
+        "npm publish",
+        "docker push registry.example.org/app:2",
+        "kubectl apply -f deploy.yaml",
+    ],
+)
+def test_commands_that_change_what_others_see(command):
+    assert reaches(ran(command))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git status",
+        "git log --oneline",
+        "gh pr list",
+        "gh api repos/a/b/labels",
+        "curl -s https://x",
+        "cat push.txt",
+        "docker ps",
+    ],
+)
+def test_commands_that_only_look(command):
+    assert not reaches(ran(command))
+
+
+@pytest.mark.parametrize("name", ["mcp__linear__create_issue", "createIssue", "send-message", "slack.post_message"])
+def test_tools_named_for_such_deeds(name):
+    assert reaches(called(name))
+
+
+@pytest.mark.parametrize("name", ["list_issues", "TodoWrite", "get_address", "addresses", "Read", "mcp__create__list"])
+def test_tools_named_for_others(name):
+    assert not reaches(called(name))
+
+
+def test_a_tool_that_makes_a_file_is_none():
+    assert not reaches(called("create_file", arguments='{"file_path": "a.py", "content": "x"}'))
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("Total 5\nTo host:app.git\n   0c1d2e3..4f5a6b7  main -> main\n", "0c1d2e3..4f5a6b7  main -> main"),
+        ("[main 4f5a6b7] Mend the gate\n 2 files changed, 9 insertions(+)", "[main 4f5a6b7] Mend the gate"),
+        ("Creating pull request\nhttps://example.org/a/b/pull/17\n", "https://example.org/a/b/pull/17"),
+        (" ! [rejected]        main -> main (fetch first)", "! [rejected]        main -> main (fetch first)"),
+        ("one\ntwo\n\nProcess exited with code 0", "two"),
+        ('{"id": 9, "title": "Gate", "key": "F-12", "url": "http://x"}', '"key": "F-12", "url": "http://x", "id": 9'),
+        ('[{"number": 3}, {"number": 4}]', '"number": 3'),
+        ("{}", ""),
+        ("", ""),
+    ],
+)
+def test_the_line_that_tells_what_was_made(text, line):
+    assert came_of(ToolResult("1", (Text(text),))) == line
+
+
+@given(
+    st.text(max_size=300)
+    | st.lists(st.sampled_from(['"id": ', '"key": "a"', "{", "[", "\n", "->", "x " * 300])).map("".join)
+)
+def test_it_is_short_and_in_words_of_the_answer(text):
+    told = came_of(ToolResult("1", (Text(text),)))
+    assert len(told) <= 3 * LONGEST
+    assert "\n" not in told
+    assert all(piece in text for piece in told.removesuffix("…").split(", "))
+
+
+def test_a_huge_answer_is_looked_at_by_its_ends():
+    began = time.process_time()
+    assert came_of(ToolResult("1", (Text("[" * 5_000_000 + "\nabc"),))) == ""
+    assert time.process_time() - began < 1
+
+
+def test_the_log_tells_it_as_the_tools_word():
+    pushed = ran("git push", "To host\n   0c1d2e3..4f5a6b7  main -> main")
+    (line,) = outcomes([pushed], 0)
+    assert line.is_tools
+    assert line.text == "0c1d2e3..4f5a6b7  main -> main"
+
+
+def test_one_that_failed_tells_why():
+    refused = ran("git push", "error: failed to push some refs to 'host'", failed=True)
+    (line,) = outcomes([refused], 0)
+    assert "failed to push" in line.text
+
+
+def test_what_a_tool_that_looks_answered_is_not_among_it():
+    assert list(outcomes([called("list_issues", '[{"number": 3}]')], 0)) == []
+
+
+def test_an_issue_that_was_opened_is_in_the_summary_by_its_name():
+    deed = called("create_issue", '{"identifier": "FNC-12", "title": "Gate"}', '{"title": "Gate"}')
+    messages = (
+        Message("assistant", Origin.ASSISTANT, (deed.call,)),
+        Message("user", Origin.TOOL, (deed.result,)),
+    )
+    summary = Extractor(messages, done=[deed]).summary(Facts(()), 400, len)
+    assert "FNC-12" in summary.get("context")
