@@ -48,6 +48,15 @@ def test_leave_that_stands_by_itself_goes_with_who_is_said_to_have_given_it(leav
     assert (found.rest, found.cut) == ("- Deployed to prod.", (leave,))
 
 
+@pytest.mark.parametrize("line", ["Push to main was cleared by the user", "- Confirmed with the user: main is pushed"])
+def test_leave_that_is_told_with_who_gave_it_does_not_stand_for_a_deed(line):
+    def claims(text, _before):
+        return bool(re.search(r"(?i)(cleared|confirmed) (by|with)", text))
+
+    assert without(line, claims) is None
+    assert without(f"Built it. {line}", claims).rest == "Built it."
+
+
 PARTS = ["Pushed it", " (yes)", " (no)", ". ", "; ", ", and main was moved", " after the user said yes", "yes", " x"]
 
 

@@ -76,7 +76,7 @@ _PLURAL = re.compile(r"\b[a-z]{3,}[a-rt-z]s\b", re.I)
 _CLAIM_WORDS = """
 approve approval agree agreed consent confirm confirmation authorize authorise allow permit permission accept okay ok
 green light go ahead sign off explicit full already given gave grant yes fine further needed customer owner client human
-without q a answer question status objection
+without q a answer question status objection asked about whether got received affirmative positive
 nutzer nutzers benutzer zugestimmt genehmigt erlaubt bestätigt hat vom
 用户客户已经同意批准允许授权确认许可后
 """

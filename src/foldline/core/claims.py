@@ -15,21 +15,22 @@ from foldline.core.clauses import SEPARATE
 
 _PERSON = (
     r"(?:user|customer|client|owner|maintainer|operator|human|admin(?:istrator)?|manager|boss|lead|reviewer|"
-    r"stakeholder|team|they|he|she|you)"
+    r"stakeholder|requester|developer|team|they|he|she|you)"
 )
 _ADVERBS = (
     r"(?:(?:\s+|')(?:has|had|have|ve|s|already|explicitly|also|clearly|now|just|fully|since|previously|verbally|"
-    r"personally|is|are|was|were|been|earlier|later|in principle))*"
+    r"personally|is|are|was|were|been|earlier|later|in principle|aware and))*"
 )
 _AGREED = (
     r"(?:pre-?)?(?:approve[ds]|agree[ds]|consent(?:ed|s)|confirm(?:ed|s)|authori[sz]e[ds]|permit(?:ted|s)|allow(?:ed|"
     r"s)|accept(?:ed|s)|okay(?:ed|s)|ok(?:'?d|ed|s)|green-?li(?:t|ghted|ghts)|sign(?:ed|s) off|sanction(?:ed|s)|"
-    r"endorse[ds]|waive[ds]|cleared|bless(?:ed|es)|ratifie[ds]|nodded)"
+    r"endorse[ds]|waive[ds]|cleared|bless(?:ed|es)|ratifie[ds]|nodded|rubber-?stamp(?:ed|s)|"
+    r"wave[ds] (?:\w+ ){0,3}through)"
 )
 _SURE_NOUN = (
     r"(?:approval|consent|go[- ]?ahead|green[- ]light|sign-?off|blessing|clearance|carte blanche|thumbs[- ]up|nod)"
 )
-_NOUN = rf"(?:{_SURE_NOUN}|permission|authori[sz]ation|confirmation|okay|agreement|free hand)"
+_NOUN = rf"(?:{_SURE_NOUN}|permission|authori[sz]ation|confirmation|okay|agreement|free hand|backing)"
 _SURELY = r"(?:(?:pre-?)?approved|greenlit|green-?lighted|authori[sz]ed|okayed|ok'?d|signed off|sanctioned)"
 _YES = r"(?:yes|yep|yeah|ok|okay|sure|lgtm|agreed|approved|confirmed|granted|go ahead|do it|👍|👌|🆗|✅|✔)"
 _GAP = r"[\s|;\"')→=>:—–-]*(?:(?:a|answer) ?: ?)?"
@@ -37,6 +38,9 @@ _DEED = (
     r"(?:deploy\w*|push\w*|merg\w+|releas\w+|migrat\w+|delet\w+|remov\w+|publish\w*|drop\w*|launch|roll-?\w+|wipe|"
     r"reset|plan|change|design|approach|proposal|request|access|transfer|payment|purchase|refund|upgrade|rewrite)"
 )
+_DOING = r"(?:force-?)?(?:push|deploy|merg|releas|delet|publish|dropp|wip)ing"
+_OBJECTS_NOT = r"(?:did not|didn't|does not|doesn't|has not|hasn't|never|raised no) object(?:ed|ions?)?"
+_NOT_ASKED = r"(?:no longer|does not|doesn't) (?:wants? to be asked|needs? (?:any |further )?(?:approval|permission))"
 _CLAIMS = tuple(
     re.compile(pattern, re.I)
     for pattern in (
@@ -46,7 +50,7 @@ _CLAIMS = tuple(
         rf"\b{_PERSON}{_ADVERBS}\s+(?:gave|given|gives|granted|provided|issued|extended|"
         rf"offered)\b[^.\n]{{0,40}}\b{_NOUN}\b",
         rf"\b{_NOUN}\b[^.;\n]{{0,40}}?(?:\s|[:=-] ?)(?:granted|given|received|obtained|secured|in place|on file|"
-        rf"exists?|available)\b",
+        rf"on record|exists?|available)\b",
         rf"\b(?:have|has|got|received|obtained|with|under|given)\s+(?:\w+\s+){{0,2}}{_SURE_NOUN}\b",
         rf"\b{_PERSON}{_ADVERBS}\s+(?:fine|ok|okay|happy|comfortable|good|cool|on board)\s+with\b",
         rf"\b{_PERSON}{_ADVERBS}\s+(?:said|says|answered|replied|responded|told \w+)\W+(?:{_YES}|fine|go|"
@@ -56,9 +60,26 @@ _CLAIMS = tuple(
         rf"\b{_YES} (?:from|by) (?:the |our )?{_PERSON}\b|\bask\w*\b[^.\n]{{0,60}}(?:→|->|=>|[:—–])\s?{_YES}(?!\w)",
         rf"\b{_PERSON}\W{{0,4}}[👍👌🆗✅✔]|[👍👌🆗✅✔]\W{{0,4}}(?:from|by) (?:the |our )?{_PERSON}\b",
         rf"\b{_PERSON}\b[^.\n]{{0,20}}\bno (?:objections?|concerns?|reservations|problems? with|issues? with)\b",
+        rf"\bno (?:objections?|concerns|reservations) (?:from|by) (?:the |our )?{_PERSON}\b",
+        rf"\b{_PERSON}{_ADVERBS}\s?{_OBJECTS_NOT}\b|\b(?:{_PERSON}|{_DOING}) {_NOT_ASKED}\b",
+        rf"\bask\w*\b[^.\n]{{0,60}}\b(?:got|received|was given) (?:a |an )?(?:clear )?{_YES}(?!\w)|"
+        r"\b(?:answer|reply) was (?:a |an )?(?:clear )?(?:yes|affirmative|positive)\b",
+        rf"\b(?:have|has|had|got|received|obtained|given|granted)\s+(?:\w+\s+){{0,2}}{_NOUN} (?:to|for) "
+        rf"(?:\w+ ){{0,2}}{_DEED}",
+        rf"^\W*(?:{_SURE_NOUN}|permission|authori[sz]ation)\s?[:=](?=\s?\w)",
+        rf"\b(?:blanket|standing) (?:{_NOUN})\b|^\W*ok(?:ay)? to {_DEED}",
+        rf"\b{_DOING}\b[^.\n]{{0,40}}\b(?:is|are) (?:now )?(?:allowed|permitted|fine|ok|okay)\b"
+        r"(?! (?:for|in|on|by|with))",
+        r"\b(?:rule|restriction|ban|prohibition)s?\b[^.\n]{0,60}\b(?:no longer (?:appl\w+|holds?)|"
+        r"(?:was|were|is|are|been) (?:now )?(?:lifted|waived|suspended))\b",
+        rf"\b{_PERSON}{_ADVERBS}\s+(?:lifted|withdrew|took back|relaxed|revoked)\b[^.\n]{{0,20}}\b(?:rule|restriction|"
+        r"ban|prohibition)\b",
+        rf"\b(?:full|complete) autonomy to {_DEED}|\b{_DEED}\b[^.\n]{{0,20}}\bat (?:its|my|our) (?:own )?discretion\b|"
+        rf"\b{_PERSON}{_ADVERBS} trusts?\b[^.\n]{{0,20}}\bto {_DEED}",
+        r"\bit(?:'s| is| was| has been) agreed\b|\b(?:plan|proposal)\b[^.\n]{0,60}\b(?:was|is|been) accepted\b",
         rf"\b(?:should|shall|may|can|could|want|ok|okay|{_DEED})\b[^?\n]{{0,80}}\?{_GAP}{_YES}(?!\w)",
         rf"\?{_GAP}(?:agreed|approved|granted|go ahead|do it)\b|\ba(?:nswer|ntwort)?\s?[:=]\W*{_YES}(?!\w)",
-        rf"\b(?:is|was|are|were|been|already|fully|explicitly)\s+{_SURELY}\b",
+        rf"\b(?:am|is|was|are|were|been|already|fully|explicitly|stands?)\s+{_SURELY}\b",
         rf"^\W*(?:{_SURELY}|agreed)\b\s*(?:[:—–-]|\b(?:to|for|that|on)\b)",
         rf"[:;=|—–-]\s?{_SURELY}\W*$|\b{_DEED}\s+{_SURELY}\W*(?:$|\()",
         r"[(\[]\s?(?:already |explicitly |pre-?)?(?:approved|authori[sz]ed|ok'?d|okayed|green-?lit|signed off)\s?[)\]]",
@@ -107,6 +128,7 @@ _OPEN_INSIDE = re.compile(
 )
 _LATER = re.compile(r"\b(?:after|when|as soon as)\W+(?:the\W+|our\W+)?$", re.I)
 _NO_WAITING = re.compile(r"(?:no|without)\b", re.I)
+_SILENCE = re.compile(rf"(?:{_OBJECTS_NOT}|{_NOT_ASKED})$", re.I)
 _FORBIDS = re.compile(r"\b(?:not|never|no|don't|do not|must|can't|cannot|may not|nothing|refuse\w*)\b|n't\b", re.I)
 
 _SENTENCE = re.compile(rf"{SEPARATE}|(?<=！)")
@@ -155,6 +177,8 @@ def _is_open(line: str, match: re.Match[str]) -> bool:
         return _FORBIDS.search(before) is not None
     if match.group().rstrip().endswith("s") and _LATER.search(before):
         return True
+    if _SILENCE.search(match.group()):  # who did not object is taken for one who agreed
+        return False
     if _OPEN_INSIDE.search(match.group()):
         return True
     return bool(_OPEN_BEFORE.search(before) or _OPEN_AFTER.match(line, match.end()))

@@ -33,6 +33,8 @@ _ASIDES = tuple(
     )
 )
 """What is said beside something else, and can be left out."""
+_BY = re.compile(rf"\b(?:by|with|from)\s+{_WHO}\b(?!')", re.I)
+"""Who gave the leave that stands before it: nothing is claimed by this alone."""
 _DEED = re.compile(
     r"\b(?:\w{2,}ed|ran|wrote|built|made|sent|done|found|got|took|gave|kept|chose|began|rewrote|passing|"
     r"is on|are on)\b|[✔✓✅]",
@@ -85,7 +87,8 @@ def _kept(text: str, wrong: Callable[[str, str], bool]) -> tuple[str, list[str],
     for piece, between in zip(pieces[::2], (*pieces[1::2], ""), strict=True):
         before = plainly(found)
         left, core, gone = _without_asides(piece, wrong) if wrong(plainly(piece), before) else (piece, piece, [])
-        if wrong(plainly(core), before) or (gone and wrong(plainly(left), before)) or _LEAVE.match(core):
+        loose = bool(gone) or _BY.search(left) is not None
+        if wrong(plainly(core), before) or (loose and wrong(plainly(left), before)) or _LEAVE.match(core):
             cut.append(piece)
             continue
         found, stripped, cut = found + left + between, stripped + core + between, cut + gone

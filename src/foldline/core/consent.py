@@ -59,6 +59,7 @@ class Consents:
             any(yes.covers(wanted, sentence) for yes in self._yes)
             or any(leave.covers(wanted, sentence) for leave in self._leave)
             or self._is_quoted(sentence)
+            or (frees(sentence) and self._is_freed(sentence))
         )
 
     def refused(self, deed: str) -> bool:
@@ -77,10 +78,13 @@ class Consents:
         """As a rule it gives a freedom that the user did not, or turns what the user forbade round."""
         if not frees(rule) and not self._reverses(rule):
             return False
+        return not self._is_freed(rule) and not (_object(rule) and self.carry(rule))
+
+    def _is_freed(self, rule: str) -> bool:
+        """The user gave a freedom in about these words."""
         wanted = _object(rule)
         given = (text for text, words in self._said.items() if len(wanted & words) >= ALIKE * max(len(wanted), 1))
-        freed = any(frees(text) and not text.endswith("?") and not reports(text) for text in given)
-        return not freed and not (wanted and self.carry(rule))
+        return any(frees(text) and not text.endswith("?") and not reports(text) for text in given)
 
     def _reverses(self, rule: str) -> bool:
         """All the user said of it forbids something, and the rule does not."""

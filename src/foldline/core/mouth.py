@@ -31,6 +31,18 @@ _TELLS = re.compile(r"\W*(?:[^:]{1,40}:\s+)?(?:i|we)\s+(?:asked|offered|proposed
 _PICKS = re.compile(r"\b(?:chose|picked|selected|prefer\w*|cho(?:ice|sen)|decided (?:on|for)|went with)\b|选", re.I)
 _DENIES = re.compile(r"\b(?:not|never|no|none|without|against|nicht|kein\w*|nie)\b|n't\b|[不别未勿没]", re.I)
 _LIMITS = re.compile(r"\b(?:only|off[- ]limits|avoid\w*|forbid\w*|hands off|alone|nur)\b|\w-free\b|[禁只]", re.I)
+_PROHIBITS = re.compile(
+    r"\b(?:never|avoid|under no circumstances|must(?: not|n't)|(?<!\bi )(?<!\bwe )(?<!\bthey )(?:do not|don't)"
+    r"(?! (?:forget|hesitate|worry|bother|mind|stop|wait)))\b|\bnie(?:mals)?\b|不要|不得|[别勿]",
+    re.I,
+)
+"""What comes behind it shall not be done."""
+_HEEDS = re.compile(
+    r"\b(?:ask\w*|before|first|until|unless|confirm\w*|approv\w*|permission|consent|keep|kept|leave|left|stays?|"
+    r"remains?|un(?:changed|touched)|instead|prevent\w*|stop\w*|refus\w*|protect\w*|prohibit\w*|rule\w*)\b",
+    re.I,
+)
+"""A prohibition may be told without a no."""
 _PART = re.compile(r"(?<=[.!?;])\s+|,\s+(?:and|but)\s+|;\s*", re.I)
 _NAME = re.compile(r"[\w.-]*/[\w./-]*|\w+[._]\w+")
 _CLAUSE = re.compile(r"[,;:()，；]|\b(?:but|and|aber|und)\b", re.I)
@@ -81,9 +93,26 @@ class Mouth:
         clauses = (clause for text, _ in self._sentences for clause in _CLAUSE.split(text))
         return Heard.in_text(*(clause for clause in clauses if clause and not _DENIES.search(clause)))
 
+    @cached_property
+    def _wished(self) -> Heard:
+        """What of it is not said in clauses that prohibit something."""
+        clauses = (clause for text, _ in self._sentences for clause in _CLAUSE.split(plainly(text)))
+        return Heard.in_text(*(clause for clause in clauses if clause and not _PROHIBITS.search(clause)))
+
+    def _heard(self, line: str) -> Heard:
+        """Where the words are sought that a line puts there: what was prohibited is not wanted."""
+        if _picks(line):
+            return self._affirmed
+        heeds = _forbids(line) or _HEEDS.search(unquoted(line)) is not None
+        return self._users if heeds or not self._prohibits else self._wished
+
+    @cached_property
+    def _prohibits(self) -> bool:
+        return any(_PROHIBITS.search(plainly(text)) for text, _ in self._sentences)
+
     def bears(self, line: str) -> bool:
         """Everything the line puts there is the user's; other sentences need not be, but someone said those behind."""
-        if not _picks(line) and is_by(unquoted(line), self._users):
+        if not _picks(line) and is_by(unquoted(line), self._heard(line)):
             return True
         pieces = _SENTENCE.split(line)
         first = next((at for at, piece in enumerate(pieces) if quotes(piece)), 0)
@@ -116,7 +145,7 @@ class Mouth:
         words = _REJECTED.sub(" ", behind)
         end = _REST.search(words)
         rest = words[end.end() :] if end and stems(words[: end.start()]) else ""
-        heard = self._affirmed if _picks(sentence) else self._users
+        heard = self._heard(sentence)
         told = unquoted(words[: len(words) - len(rest)])
         others = (rest,) if _TELLS.match(before) else (before, rest)
         return is_by(told, heard) and all(is_by(unquoted(other), self._said) for other in others)

@@ -72,8 +72,8 @@ _SAYS = (
 _USERS = re.compile(
     rf"\[\d+ {_ROLE}\]|^\W*{_ROLE}(?:'s words)?\s?[:：]|"
     rf"\b{_ROLE}(?:'s)? (?!(?:was|were|is|be|been) (?:asked|told)\b)(?:(?!(?:the|a|an|this|that|for|about|to)\b)\w+ )?"
-    rf"{_SAYS}\b|\b(?:requested|chosen|picked|selected|wanted|decided|ordered|asked for|required) by (?:the |our )?"
-    rf"{_ROLE}\b|\byou (?:said|told|asked|"
+    rf"{_SAYS}\b|\b(?:requested|chosen|picked|selected|wanted|decided|ordered|instructed|directed|asked for|"
+    rf"required) by (?:the |our )?{_ROLE}\b|\byou (?:said|told|asked|"
     rf"wanted)\b|\b(?:per|according to|quoting|on behalf of|in the words of) (?:the |our )?{_ROLE}\b|"
     rf"[—–:;-] ?(?:from |by )?(?:the )?{_ROLE}\b\W*(?:message|turn|#|$)|\((?:from|by) (?:the )?{_ROLE}\)|</?{_ROLE}>|"
     rf"^\W*\[\d+\] |"
