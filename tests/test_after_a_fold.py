@@ -121,3 +121,61 @@ def test_what_is_said_again_with_a_picture_is_not_what_was_folded():
     kept = maker.archive.expand(fitted.receipt.checkpoint)
     assert any(b"iVBORw0KGgo=" in (message.raw or b"") for message in kept)
     assert "1 attached" in json.dumps(fitted.messages)
+
+
+def test_a_message_shown_by_its_ends_stays_the_same_when_the_client_moves_its_cache_marks():
+    maker, session = Compactor(Budget(window=3_000, reserve=200), secret=b"s"), worked(begun("anthropic"), 0, 3)
+    request = session.user(f"Look at this: {FILLER * 2_000}").request()
+    marked = {"cache_control": {"type": "ephemeral"}}
+    request["messages"][-1]["content"] = [{**request["messages"][-1]["content"][0], **marked}]
+    first = maker.fit(request)
+    assert "user-clamped" in [notice.code for notice in first.receipt.notices]
+    second = maker.fit(session.assistant("Yes.").user("Go on.").request())
+    assert second.receipt.action == "rest"
+    assert second.messages[: len(first.messages)] == first.messages
+    name = json.dumps(first.messages).partition("original ")[2].split()[0]
+    assert b"cache_control" in maker.archive.original(name)
+
+
+def test_pictures_of_a_message_shown_by_its_ends_are_said_to_be_gone():
+    maker, session = Compactor(Budget(window=3_000, reserve=200), secret=b"s"), worked(begun("anthropic"), 0, 3)
+    request = session.user(f"Look at this: {FILLER * 2_000}").request()
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}
+    request["messages"][-1]["content"].append(picture)
+    fitted = maker.fit(request)
+    assert "iVBORw0KGgo=" not in json.dumps(fitted.messages)
+    assert "characters and 1 pictures or files of this message left out" in json.dumps(fitted.messages)
+    assert [notice for notice in fitted.receipt.notices if "1 attached" in notice.text]
+
+
+def joined(messages, dialect):
+    """The messages as some clients send them: what the user says in a row is one message."""
+    slot, found = "parts" if dialect == "gemini" else "content", []
+    for message in messages:
+        if not found or not all(one.get("role") == "user" and slot in one for one in (message, found[-1])):
+            found.append(message)
+        elif isinstance(found[-1][slot], str):
+            found[-1] = {**found[-1], slot: f"{found[-1][slot]}\n\n{message[slot]}"}
+        else:
+            found[-1] = {**found[-1], slot: [*found[-1][slot], *message[slot]]}
+    return found
+
+
+@pytest.mark.parametrize("caller", [False, True])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_view_that_comes_back_joined_loses_nothing(dialect, caller):
+    maker = Compactor(Budget(window=6_000, reserve=500), FakeCaller([SUMMARY]) if caller else None, secret=b"s")
+    session, shown, taken, folds = begun(dialect), [], 0, 0
+    for step in range(30):
+        request = worked(session, step, step + 1).request()
+        whole = messages_of(request)
+        given = joined([*shown, *whole[taken:]], dialect)
+        fitted = maker.fit({key: given if value is whole else value for key, value in request.items()})
+        shown, taken = messages_of(fitted.request), len(whole)
+        folds += fitted.receipt.action == "compact"
+        text = json.dumps(fitted.request)
+        assert [words for words in SAID if words not in text] == []
+        assert text.count("# Notes on the conversation so far") == bool(folds)
+        assert validators.check(shown, dialect) == []
+    assert fitted.receipt.generation == folds > 1
+    assert len(maker.archive.expand(fitted.receipt.checkpoint)) > 20

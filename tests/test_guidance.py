@@ -157,6 +157,22 @@ def test_when_the_client_changes_them_the_view_shows_what_they_are_now_and_the_r
     assert first.receipt.action == "compact"
 
 
+def test_what_changes_beside_them_leaves_the_view_as_it_is():
+    maker, session = Compactor(Budget(window=12_000, reserve=1_000), secret=b"s"), worked(Session().user(CLAUDE), 40)
+    request = session.request()
+    guide, words = request["messages"][0]["content"][0], {"type": "text", "text": "Mend the fence."}
+    request["messages"][0]["content"] = [guide, {**words, "cache_control": {"type": "ephemeral"}}]
+    first = maker.fit(request)
+    more = [{"role": "assistant", "content": "Yes."}]
+    request["messages"][0] = {
+        "role": "user",
+        "content": [guide, words, {"type": "text", "text": "<skill>jump</skill>"}],
+    }
+    second = maker.fit({**request, "messages": [*request["messages"], *more]})
+    assert second.messages[: len(first.messages)] == first.messages
+    assert not second.receipt.rebased
+
+
 def test_the_users_words_beside_them_are_told_when_they_travel_apart():
     maker, words = Compactor(Budget(window=12_000, reserve=1_000), secret=b"s"), "Mend the fence by the old pond."
     session = worked(Session().user(f"{CLAUDE}{words}"), 40)

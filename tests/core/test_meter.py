@@ -160,6 +160,18 @@ def test_every_kind_of_part_costs_something():
     assert tally.bytes > 84_000
 
 
+def test_a_document_given_as_text_costs_what_it_says():
+    meter, words = Meter(Words()), "some words here " * 20_000
+    source = {"type": "text", "media_type": "text/plain"}
+    short, long = (Media("document", "text/plain", extra={"source": {**source, "data": d}}) for d in ("Hi.", words))
+    blocks = Media("document", extra={"source": {"type": "content", "content": [{"type": "text", "text": words}]}})
+    elsewhere = Media("document", extra={"source": {"type": "file", "file_id": "file_1"}})
+    assert meter.message(assistant(short)) < 100
+    assert min(meter.message(assistant(part)) for part in (long, blocks)) > 50_000
+    assert meter.count(Conversation("any", (assistant(long),))).bytes > len(words)
+    assert meter.message(assistant(elsewhere)) > 5_000
+
+
 def test_results_cost_what_is_in_them():
     meter = Meter(Words())
     one = assistant(ToolResult("c", (Text("a b c"),)))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.usertext import own_words, retells, spoken, strip
+from foldline.core.usertext import guides, own_words, retells, spoken, strip
 from foldline.model import Media, Message, Origin, Text, ToolResult
 
 TAGS = [
@@ -203,3 +203,11 @@ def test_hostile_texts_cost_little(piece):
     started = time.process_time()
     strip("x" + piece * (400_000 // len(piece)))
     assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize("piece", ["\t", " ", "\n", " \n", "<system-reminder>\n"])
+@pytest.mark.parametrize("opening", ["# AGENTS.md instructions for ", "<INSTRUCTIONS>", "<system-reminder>\n", ""])
+def test_what_only_begins_like_instructions_costs_little(opening, piece):
+    started = time.process_time()
+    assert not guides(Message("user", Origin.USER, (Text(opening + piece * 60_000 + "<INSTRUCTIONS> "),)))
+    assert time.process_time() - started < 1

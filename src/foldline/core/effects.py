@@ -53,7 +53,10 @@ class ViewPlan:
     guide: int | None = None
     """Another message in front of it: it carries the project's instructions. Chosen anew by every fold."""
     guide_as: str = ""
-    """Its identity: what a client puts beside the user's words may change."""
+    """The identity of what is shown of it: what a client puts beside the user's words may change."""
+    carried_as: str = ""
+    """The identity of a clamped message when it was clamped, by which the whole is named on every turn: it changes when
+    a client moves its cache marks."""
 
     @property
     def front(self) -> tuple[int, ...]:

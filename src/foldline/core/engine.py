@@ -22,6 +22,7 @@ from foldline.core.cycles import pair
 from foldline.core.effects import Around, Effect, Keep, Known, Recall, Recalled, Save, Tell, ViewPlan
 from foldline.core.ground import Given, Ground, ground_of
 from foldline.core.guidance import guided
+from foldline.core.joined import divided
 from foldline.core.meter import Meter, Tally
 from foldline.core.options import Options
 from foldline.core.policy import MAX_IN_ROW, Decision, Past, at_ease, decide
@@ -112,7 +113,13 @@ class _Turn:
         returned = self.thread.returned
         messages, texts = returned.follow(self.given.messages), returned.texts
         known = (yield from self._try(Known(texts), "no checkpoint was known")) if texts else None
-        return returned.known(known) if known else (messages, ())
+        if not known:
+            return messages, ()
+        if apart := returned.apart(known):
+            self.given, self.options = divided(self.given, self.options, apart, known)
+            yield from self._try(Keep(self.given), "the originals could not be archived")
+            returned.follow(self.given.messages)
+        return returned.known(known)
 
     def _shown(self, ground: Ground) -> tuple[Message, ...]:
         """The last view, extended by what is new: the same bytes as before, and then more."""

@@ -14,7 +14,7 @@ from foldline.core.cycles import Pairing, pair
 from foldline.core.text import head, tail
 from foldline.core.usertext import guides, own_words
 from foldline.errors import FoldlineError
-from foldline.model import Grammar, Message, Text, ToolResult
+from foldline.model import Grammar, Media, Message, Text, ToolResult
 
 
 class BrokenPromise(FoldlineError):
@@ -50,15 +50,18 @@ def standing(messages: Sequence[Message], stop: int) -> tuple[int, ...]:
     return tuple(sorted(last.values()))
 
 
-def carried(message: Message, length: int = 0) -> Message:
+def carried(message: Message, length: int = 0, name: str = "") -> Message:
     """A user message as it stands behind a checkpoint: without results, whose calls are folded; by its two ends when
-    only `length` characters of it are to be shown."""
+    only `length` characters of it are to be shown, with the name of the whole between them."""
     if message.results:
         message = message.with_parts(part for part in message.parts if type(part) is not ToolResult)
     text = message.text
     if not length or len(text) <= length:
         return message
-    gap = f"[… {len(text) - length:,} characters of this message left out here; original {message.identity} …]"
+    media = sum(type(part) is Media for part in message.parts)
+    beside = f" and {media} pictures or files" if media else ""
+    left_out = f"{len(text) - length:,} characters{beside} of this message"
+    gap = f"[… {left_out} left out here; original {name or message.identity} …]"
     return message.with_parts((Text(f"{head(text, length * 2 // 3)}\n{gap}\n{tail(text, length // 3)}"),))
 
 

@@ -105,7 +105,9 @@ def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | Non
     if newly:
         pins, moved = tuple(sorted({*pins, *newly})), True
     newest = newest_user(messages[:start]) if plan.carried is not None else None
-    plan, changed = _guided(replace(plan, start=start, pins=pins, carried=None if newest in pins else newest), messages)
+    name = messages[newest].identity if moved and newest is not None else plan.carried_as
+    plan = replace(plan, start=start, pins=pins, carried=None if newest in pins else newest, carried_as=name)
+    plan, changed = _guided(plan, messages)
     moved = moved or changed
     return Ground(
         given.conversation,
@@ -126,9 +128,9 @@ def _guided(plan: ViewPlan, messages: Sequence[Message]) -> tuple[ViewPlan, bool
     """The plan with the project's instructions where they stand now, and whether they are others than they were."""
     if plan.guide is None:
         return plan, False
-    same = plan.guide < len(messages) and messages[plan.guide].identity == plan.guide_as
+    same = plan.guide < len(messages) and guide_in(messages[plan.guide]).identity == plan.guide_as
     guide = plan.guide if same else guiding(messages[: plan.start], plan.carried)
-    now = "" if guide is None else messages[guide].identity
+    now = "" if guide is None else guide_in(messages[guide]).identity
     return replace(plan, guide=None if guide in plan.pins else guide, guide_as=now), now != plan.guide_as
 
 
@@ -190,7 +192,7 @@ def front_again(
     systems = [index for index in standing(messages, plan.start) if index not in plan.pins]
     before = {*plan.front, *(() if grammar.user_first else systems)} - {plan.carried}
     after = systems if grammar.user_first else ()
-    user = (carried(messages[plan.carried], plan.clamped),) if plan.carried is not None else ()
+    user = (carried(messages[plan.carried], plan.clamped, plan.carried_as),) if plan.carried is not None else ()
     kept = (guide_in(messages[index]) if index == plan.guide else messages[index] for index in sorted(before))
     return (*kept, checkpoint.message, *user, *(messages[index] for index in after))
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from foldline.core.checkpoint import Checkpoint
+from foldline.core.joined import BEGINS, notes_in, parted
 from foldline.core.mend import ORPHAN, SECOND
 from foldline.core.repair import GO_ON, NOTHING_SAID, OPENING
 from foldline.model import Message, Origin, Text
@@ -20,8 +21,6 @@ from foldline.model import Message, Origin, Text
 _OURS = frozenset({OPENING, NOTHING_SAID, GO_ON})
 _QUOTES = tuple(label.partition("{id}")[0] for label in (ORPHAN, SECOND))
 _END = ORPHAN.rpartition("\n")[2]
-_BEGINS = "# Notes on the"
-"""How a checkpoint begins: what does not is none, and is not looked up."""
 
 
 def attributed(message: Message) -> Message:
@@ -49,6 +48,8 @@ class Returned:
         """Where each text that may be a checkpoint's stands last, other than as a tool's word."""
         self._alike: list[int] = []
         """All user messages that begin as a checkpoint does."""
+        self._joined: dict[int, tuple[str, ...]] = {}
+        """Texts that may be a checkpoint's and stand in a message beside others."""
         self._marked: dict[int, Message] = {}
         """Those that were known for checkpoints before, so that they stay the same objects."""
 
@@ -58,10 +59,12 @@ class Returned:
             self._forget()
         new = tuple(map(attributed, messages[len(self._given) :]))
         for index, message in enumerate(new, len(self._given)):
-            if message.role == "user" and message.text.startswith(_BEGINS):
+            if message.role == "user" and message.text.startswith(BEGINS):
                 self._alike.append(index)
                 if message.origin is not Origin.TOOL:
                     self._last[message.text] = index
+            if joined := notes_in(message):
+                self._joined[index] = joined
         self.looked += len(new)
         self._given, self._messages = messages, self._messages + new
         return self._messages
@@ -69,7 +72,14 @@ class Returned:
     @property
     def texts(self) -> tuple[str, ...]:
         """Texts worth looking up."""
-        return tuple(self._last)
+        return tuple(dict.fromkeys((*self._last, *(text for texts in self._joined.values() for text in texts))))
+
+    def apart(self, known: Mapping[str, Checkpoint]) -> tuple[tuple[Message, ...], ...]:
+        """Each message as those that it was joined from; nothing where no checkpoint is joined with others."""
+        if known.keys().isdisjoint(text for texts in self._joined.values() for text in texts):
+            return ()
+        given = enumerate(self._given)
+        return tuple(parted(message, known) if at in self._joined else (message,) for at, message in given)
 
     def known(self, known: Mapping[str, Checkpoint]) -> tuple[tuple[Message, ...], tuple[tuple[int, Checkpoint], ...]]:
         """The messages, those with a known text as summaries; where each of them stands last, and what it is."""
@@ -77,5 +87,5 @@ class Returned:
         for index in self._alike:
             if found[index].text in known:
                 found[index] = self._marked.setdefault(index, replace(found[index], origin=Origin.SUMMARY))
-        places = sorted((self._last[text], text) for text in known)
+        places = sorted((self._last[text], text) for text in known if text in self._last)
         return tuple(found), tuple((place, known[text]) for place, text in places)

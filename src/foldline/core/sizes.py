@@ -217,6 +217,8 @@ def _media(part: Media) -> Size:
     written = len(part.data) + len(part.url)
     if part.kind == "image" or part.mime.startswith("image/"):
         return Size(media=images.tokens(images.dimensions(part.data)), bytes=written)
+    if not size and not part.url:
+        return _beside(part)
     if not size:
         tokens = DOCUMENT_LEAST * ELSEWHERE_PAGES
     elif part.mime.startswith(("audio/", "video/")) or part.kind in ("audio", "video"):
@@ -226,6 +228,15 @@ def _media(part: Media) -> Size:
     else:
         tokens = max(DOCUMENT_LEAST, math.ceil(size / DOCUMENT_BYTES))
     return Size(media=tokens, error=tokens, bytes=written)
+
+
+def _beside(part: Media) -> Size:
+    """A document of which the fields have the text itself, or the name of what lies elsewhere."""
+    told = _estimated(json.dumps(dict(part.extra), ensure_ascii=False, default=str))
+    if part.mime.startswith("text/"):
+        return told
+    tokens = max(told.text, DOCUMENT_LEAST * ELSEWHERE_PAGES)
+    return Size(media=tokens, error=tokens, bytes=told.bytes)
 
 
 def _estimated(text: str) -> Size:

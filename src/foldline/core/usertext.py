@@ -44,7 +44,7 @@ _SUMMARIES = (
 
 
 _GUIDES = re.compile(
-    r"\s*(?:(?:# AGENTS\.md instructions for [^\n]*\s+)?<(?:INSTRUCTIONS|user_instructions)>\s*[^<\s]"
+    r"\s*(?:(?:# AGENTS\.md instructions for [^\n]*\n\s*)?<(?:INSTRUCTIONS|user_instructions)>\s*[^<\s]"
     r"|<system-reminder>\n(?:(?!</?system-reminder>|# claudeMd\n)[^\n]*\n){0,60}# claudeMd\n)"
 )
 """How a text begins in which Codex or Claude Code sends the project's own instructions. What has anything before it is

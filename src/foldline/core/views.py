@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.cycles import Pairing
 from foldline.core.effects import ViewPlan
+from foldline.core.facts import attached_to
 from foldline.core.fold import newest_user, prove, with_cycles
 from foldline.core.ground import Ground, behind, front_again, silent_before
 from foldline.core.meter import Meter
@@ -19,6 +20,7 @@ from foldline.core.options import Options
 from foldline.core.prune import PruneSettings
 from foldline.core.repair import Repaired, repair
 from foldline.core.stubbing import only, stubbed
+from foldline.core.usertext import guide_in
 from foldline.model import Notice
 
 
@@ -80,7 +82,7 @@ class Views:
         pins = self._pins(cut)
         guide = self.options.guide
         if guide is not None and guide < cut and guide not in pins:
-            plan = replace(plan, guide=guide, guide_as=messages[guide].identity)
+            plan = replace(plan, guide=guide, guide_as=guide_in(messages[guide]).identity)
         plan = replace(plan, pins=pins, silent=silent_before(digests, cut))
         if newest is None or newest >= cut or newest in pins:
             return plan, ()
@@ -88,8 +90,11 @@ class Views:
         text = messages[newest].text
         if not length or len(text) <= length:
             return plan, ()
-        what = f"the newest user message of {len(text):,} characters is shown by its ends only"
-        return replace(plan, clamped=length), (Notice("user-clamped", what),)
+        beside = (
+            f", without the pictures or files in it ({attached})" if (attached := attached_to(messages[newest])) else ""
+        )
+        what = f"the newest user message of {len(text):,} characters is shown by its ends only{beside}"
+        return replace(plan, clamped=length, carried_as=messages[newest].identity), (Notice("user-clamped", what),)
 
     def _pins(self, cut: int) -> tuple[int, ...]:
         """Messages before the cut that stay as they are: those named now, and those pinned before."""

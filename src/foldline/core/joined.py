@@ -1,0 +1,83 @@
+"""Checkpoints that come back joined with what stood beside them: some clients put what the user says in a row into one
+message.
+
+    message ── notes_in ──> texts in it that may be checkpoints        message, known ── parted ──> the messages it was
+    conversation, options ── divided ──> the same with those messages, and with their places
+
+Which of the texts are checkpoints, the archive knows by their hash. A message that is one by itself is not divided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import replace
+from itertools import accumulate, chain
+
+from foldline.core.options import Options
+from foldline.model import Conversation, Message, Origin, Part, Text
+
+BEGINS, _ENDS = "# Notes on the", "\n# End of the notes"
+"""How a checkpoint begins and ends: what does not is none, and is not looked up."""
+
+
+def notes_in(message: Message) -> tuple[str, ...]:
+    """Texts in it that may be checkpoints, where there is anything beside them."""
+    if message.role != "user" or message.origin is not Origin.USER or BEGINS not in message.text:
+        return ()
+    texts = (part.text for part in message.parts if type(part) is Text)
+    found = tuple(text[start:stop] for text in texts for start, stop in _spans(text))
+    return () if len(message.parts) == 1 and found == (message.text,) else found
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where such texts begin, at the beginning of a line, and end."""
+    start = text.find(BEGINS)
+    while start >= 0:
+        stop = start + 1
+        if text[start - 1 : start] in ("", "\n"):
+            end = text.find(_ENDS, start)
+            if end < 0:
+                return
+            stop = end + len(_ENDS)
+            yield start, stop
+        start = text.find(BEGINS, stop)
+
+
+def parted(message: Message, known: Container[str]) -> tuple[Message, ...]:
+    """The messages it was joined from: each checkpoint by itself, and what stood between them."""
+    groups: list[list[Part]] = [[]]
+    for part in chain.from_iterable(_pieces(part, known) for part in message.parts):
+        if type(part) is Text and part.text in known:
+            groups += [[part], []]
+        else:
+            groups[-1].append(part)
+    return tuple(replace(message, parts=tuple(group), raw=None, rows=()) for group in groups if group)
+
+
+def _pieces(part: Part, known: Container[str]) -> Iterator[Part]:
+    """A part, or what stands in it before, between and behind checkpoints."""
+    at = 0
+    for start, stop in _spans(part.text) if type(part) is Text else ():
+        if type(part) is Text and part.text[start:stop] in known:
+            yield from _text(part, at, start)
+            yield replace(part, text=part.text[start:stop])
+            at = stop
+    yield from _text(part, at, len(part.text)) if type(part) is Text and at else (part,)
+
+
+def _text(part: Text, start: int, stop: int) -> Iterator[Text]:
+    words = part.text[start:stop].strip("\n")
+    if words.strip():
+        yield replace(part, text=words)
+
+
+def divided(
+    conversation: Conversation, options: Options, apart: Sequence[Sequence[Message]], known: Container[str]
+) -> tuple[Conversation, Options]:
+    """The conversation with several messages in the place of one, and the options with their places in it."""
+    messages = tuple(chain.from_iterable(apart))
+    starts = tuple(accumulate(map(len, apart), initial=0))
+    places = (at for pin in options.pins for at in range(starts[pin], starts[pin + 1]))
+    pins = tuple(at for at in places if messages[at].text not in known)
+    pivot = None if options.pivot is None else starts[options.pivot]
+    return conversation.with_messages(messages), replace(options, pins=pins, pivot=pivot)
