@@ -132,6 +132,88 @@ def test_whatever_a_commit_fails_with_nobody_waits_for_ever():
     assert [type(outcome) for outcome in outcomes] == [Panic] * 5
 
 
+def test_a_turn_that_was_kept_before_it_is_fitted_is_kept_once():
+    archive, conversation = Gated(), talk(1)
+    archive.gate.set()
+    beside = Beside(archive)
+    with beside.turn() as mine:
+        beside.keep(conversation, "a")
+    with beside.turn(mine):
+        beside.keep(conversation, "a")
+        beside.keep(conversation, "another scope")
+    assert mine.settle() is None
+    assert (len(mine.pending), sum(archive.batches)) == (2, 2)
+    beside.close()
+
+
+def test_one_that_could_not_be_kept_is_tried_again_when_it_is_fitted():
+    archive, conversation = Gated(error=Full("no room")), talk(1)
+    archive.gate.set()
+    beside = Beside(archive)
+    with beside.turn() as mine:
+        beside.keep(conversation)
+    assert isinstance(mine.settle(), Full)
+    archive.error = None
+    with beside.turn(mine):
+        beside.keep(conversation)
+    assert mine.settle() is None, "it is kept after all"
+    assert archive.original(conversation.messages[0].identity)
+    beside.close()
+
+
+# --- what nobody waits for -------------------------------------------------------------------------------------------
+
+
+def patiently(beside, number):
+    with beside.turn(patient=True) as mine:
+        beside.keep(talk(number))
+    return mine.pending[0]
+
+
+def test_what_nobody_waits_for_shares_the_commit_of_what_comes_next(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "QUIET", 60)
+    archive = Noted(tmp_path / "archive.db")
+    beside = Beside(archive)
+    first = patiently(beside, 1)
+    time.sleep(0.05)
+    assert not first.done()
+    assert kept(beside, 2) is None
+    assert first.done(), "in the order they came"
+    assert archive.deeds == ["keep"]
+    assert len(archive.sessions()) == 2
+    beside.close()
+
+
+def test_what_nobody_waits_for_is_written_when_nothing_comes(tmp_path):
+    archive = Noted(tmp_path / "archive.db")
+    beside = Beside(archive)
+    assert until(patiently(beside, 1).done)
+    assert len(archive.sessions()) == 1
+    assert until(lambda: indexed(archive) == 3)
+    beside.close()
+
+
+@pytest.mark.parametrize("end", ["flush", "close"])
+def test_who_flushes_or_closes_has_all_of_it_written_at_once(tmp_path, monkeypatch, end):
+    monkeypatch.setattr(module, "QUIET", 60)
+    archive = Noted(tmp_path / "archive.db")
+    beside = Beside(archive)
+    waiting = [patiently(beside, number) for number in range(3)]
+    getattr(beside, end)()
+    assert all(future.done() for future in waiting)
+    assert len(archive.sessions()) == 3
+    beside.close()
+
+
+def test_where_a_commit_costs_nothing_nobody_is_patient():
+    beside = Beside(MemoryArchive())
+    began = time.monotonic()
+    patiently(beside, 1).result(10)
+    assert time.monotonic() - began < module.QUIET
+    beside.flush()
+    beside.close()
+
+
 # --- the search index, when there is time ----------------------------------------------------------------------------
 
 

@@ -11,7 +11,7 @@ from tests.proxy.client import MODEL, grow, proxy, request, talk
 from tests.proxy.provider import DIALECTS, PATHS, Provider, begin, reply, says
 
 from foldline.archive.memory import MemoryArchive
-from foldline.errors import CannotFit, Overflow
+from foldline.errors import CannotFit, Full, Overflow
 from foldline.proxy.health import Health
 from foldline.proxy.rooms import Rooms, Settings
 from foldline.proxy.routes import Route
@@ -40,6 +40,12 @@ def settled(thinker, sent, route=GENERATE):
     turn = thinker.fitted(read)
     read.room.make_ready(read.conversation)
     return turn
+
+
+def resting(thinker, sent, coding=""):
+    """The turn of a request that is seen to rest, if it is."""
+    read = thinker.glance(GENERATE, UP, sent, coding)
+    return thinker.at_rest(read) if read else None
 
 
 def said(role, *content):
@@ -90,7 +96,7 @@ def test_whatever_is_seen_to_rest_the_engine_leaves_as_it_came(grown, window):
     for step in grown:
         so_far += step
         sent = body(so_far)
-        seen = thinker.glance(GENERATE, UP, sent, "")
+        seen = resting(thinker, sent)
         weighed = thinker.weigh(seen) if seen is not None else 0
         fitted = settled(thinker, sent)
         if seen is not None:
@@ -108,7 +114,7 @@ def test_the_next_step_of_an_agent_is_seen_to_rest():
     settled(thinker, body(so_far))
     for number in range(1, 9):
         so_far += [said("assistant", call(f"n{number}")), said("user", result(f"n{number}", "line " * 20))]
-        seen = thinker.glance(GENERATE, UP, body(so_far), "")
+        seen = resting(thinker, body(so_far))
         assert seen is not None
         settled(thinker, body(so_far))
     thinker.close()
@@ -135,7 +141,7 @@ MORE = [said("assistant", text("well")), said("user", text("and?"))]
 def test_what_is_otherwise_is_not(sent):
     thinker = turns()
     settled(thinker, body(BEGIN))
-    assert thinker.glance(GENERATE, UP, sent, "") is None
+    assert resting(thinker, sent) is None
     thinker.close()
 
 
@@ -144,18 +150,18 @@ def test_what_was_taken_back_and_comes_again_is_not_when_it_is_long():
     long = [*BEGIN, *MORE, said("assistant", text("word " * 6_000)), said("user", text("so?"))]
     for messages in (long, BEGIN):
         settled(thinker, body(messages))
-    assert thinker.glance(GENERATE, UP, body([*long, *MORE]), "") is None
+    assert resting(thinker, body([*long, *MORE])) is None
     settled(thinker, body([*long, *MORE]))
-    assert thinker.glance(GENERATE, UP, body([*long, *MORE, *MORE]), "") is not None
+    assert resting(thinker, body([*long, *MORE, *MORE])) is not None
     thinker.close()
 
 
 def test_a_packed_request_and_one_that_counts_are_not():
     thinker = turns()
     settled(thinker, body(BEGIN))
-    assert thinker.glance(GENERATE, UP, body([*BEGIN, *MORE]), "gzip") is None
+    assert resting(thinker, body([*BEGIN, *MORE]), "gzip") is None
     assert thinker.glance(Route("anthropic", "count"), UP, body([*BEGIN, *MORE]), "") is None
-    assert thinker.glance(GENERATE, UP, body([*BEGIN, *MORE]), "") is not None
+    assert resting(thinker, body([*BEGIN, *MORE])) is not None
     thinker.close()
 
 
@@ -173,15 +179,15 @@ def test_a_conversation_that_was_refused_or_is_being_worked_on_is_not():
     worker = threading.Thread(target=work)
     worker.start()
     assert held.wait(10)
-    assert thinker.glance(GENERATE, UP, body([*BEGIN, *MORE]), "") is None
+    assert resting(thinker, body([*BEGIN, *MORE])) is None
     holds.set()
     worker.join()
-    assert thinker.glance(GENERATE, UP, body([*BEGIN, *MORE]), "") is not None
-    assert thinker.glance(GENERATE, UP, body([*BEGIN, *MORE]), "") is None, "the turn before has not ended"
+    assert resting(thinker, body([*BEGIN, *MORE])) is not None
+    assert resting(thinker, body([*BEGIN, *MORE])) is None, "the turn before has not ended"
     turn = settled(thinker, body([*BEGIN, *MORE]))
     with pytest.raises(CannotFit):  # nothing is smaller than these few messages
         turn.room.again(turn.ready.fitted, Overflow("too long", tokens=9_000, limit=40))
-    assert thinker.glance(GENERATE, UP, body([*BEGIN, *MORE, *MORE]), "") is None
+    assert resting(thinker, body([*BEGIN, *MORE, *MORE])) is None
     thinker.close()
 
 
@@ -190,10 +196,10 @@ def test_what_a_provider_reports_counts_from_then_on():
     first = body([said("user", text("word " * 3_000)), *BEGIN[1:]])
     turn = settled(thinker, first)
     longer = first.replace(b"}]}]}", b"}]}, " + json.dumps(MORE)[1:-1].encode() + b"]}")
-    assert thinker.glance(GENERATE, UP, longer, "") is not None
+    assert resting(thinker, longer) is not None
     turn = settled(thinker, first)
     turn.room.learn(turn.ready.fitted, {"usage": {"input_tokens": 6_500}})
-    assert thinker.glance(GENERATE, UP, longer, "") is None, "that is more than the mark"
+    assert resting(thinker, longer) is None, "that is more than the mark"
     thinker.close()
 
 
@@ -203,7 +209,7 @@ class Slow(MemoryArchive):
     def __init__(self, *where):
         super().__init__()
         self.where, self.gate, self.inside = set(), threading.Event(), threading.Event()
-        self.kept = []
+        self.kept, self.recalls = [], 0
 
     def _wait(self, where):
         if where in self.where:
@@ -217,6 +223,7 @@ class Slow(MemoryArchive):
 
     def recall(self, digests, scope=""):
         self._wait("recall")
+        self.recalls += 1
         return super().recall(digests, scope)
 
 
@@ -245,6 +252,80 @@ async def test_it_goes_on_before_anything_is_recalled(provider, dialect):
         counts = client.running.health.state()["counts"]
         assert (counts["requests"], counts["rest"]) == (2, 2)
     assert not provider.violations
+
+
+@pytest.mark.anyio
+async def test_what_comes_before_the_work_behind_the_last_answer_has_ended_waits_for_that_and_goes_on_at_once(provider):
+    archive, recalls = Slow(), []
+    async with proxy(provider, archive=archive) as client:
+        session = talk("anthropic", 3)
+        await first_turn(client, session)
+        archive.where.add("recall")
+        assert (await client.ask("anthropic", request(session)))[0] == 200
+        grow(session, 78, words=5)
+
+        async def noting(*arguments):
+            recalls.append(archive.recalls)
+            return await says(reply("anthropic", "fine", 900))(*arguments)
+
+        provider.scripts = [noting]
+        asking = asyncio.create_task(client.ask("anthropic", request(session)))
+        await asyncio.to_thread(archive.inside.wait, 10)
+        await asyncio.sleep(0.1)
+        assert not asking.done()
+        archive.gate.set()
+        assert (await asyncio.wait_for(asking, 10))[0] == 200
+        assert recalls == [2], "it was sent before it was fitted"
+        await client.running.door.close_behind()
+        assert archive.recalls == 3
+
+
+@pytest.mark.anyio
+async def test_behind_short_answers_one_thing_is_done_at_a_time_and_a_thread_is_left_for_requests(provider):
+    archive = Slow()
+    async with proxy(provider, archive=archive) as client:
+        sessions = [talk("anthropic", 3, secret=f"number {number}") for number in range(2)]
+        for session in sessions:
+            await first_turn(client, session)
+        archive.where.add("recall")
+        for session in sessions:
+            assert (await client.ask("anthropic", request(session)))[0] == 200
+        await asyncio.to_thread(archive.inside.wait, 10)
+        archive.where.clear()
+        await asyncio.sleep(0.1)
+        assert archive.recalls == 2, "the second waits for the first"
+        other = talk("anthropic", 3, secret="another one")
+        assert (await asyncio.wait_for(client.ask("anthropic", request(other)), 5))[0] == 200
+        assert archive.recalls == 3
+        archive.gate.set()
+        await client.running.door.close_behind()
+        assert archive.recalls == 5
+
+
+@pytest.mark.anyio
+async def test_each_turn_is_kept_once_and_its_answer_once(provider):
+    archive = Slow()
+    async with proxy(provider, archive=archive) as client:
+        session = talk("anthropic", 3)
+        await first_turn(client, session)
+        assert len(archive.kept) == 2
+        assert (await client.ask("anthropic", request(session)))[0] == 200
+        await client.running.door.close_behind()
+    assert len(archive.kept) == 4
+
+
+@pytest.mark.anyio
+async def test_an_answer_that_cannot_be_kept_is_told_of(provider):
+    class Refusing(Slow):
+        def keep(self, conversation, scope=""):
+            if conversation.messages[-1].role == "assistant":
+                raise Full("no room")
+            super().keep(conversation, scope)
+
+    async with proxy(provider, archive=Refusing()) as client:
+        assert (await client.ask("anthropic", request(talk("anthropic", 3))))[0] == 200
+        await client.running.door.close_behind()
+        assert client.running.health.state()["counts"]["notice: archive-failed"] == 1
 
 
 @pytest.mark.anyio

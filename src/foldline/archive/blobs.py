@@ -73,10 +73,11 @@ class Blobs:
             return frozenset()
         rows = connection.execute(_WANTING, (self.wanting, json.dumps(list(names)))).fetchall()
         lost = [blob for blob, codec in rows if codec == LOST or digest(wanted[names[blob]]) == names[blob].hex()]
-        connection.executemany(
-            "UPDATE blobs SET codec = ?, size = ?, data = ? WHERE id = ?",
-            [(*self._stored(wanted[names[blob]]), blob) for blob in lost],
-        )
+        if lost:
+            connection.executemany(
+                "UPDATE blobs SET codec = ?, size = ?, data = ? WHERE id = ?",
+                [(*self._stored(wanted[names[blob]]), blob) for blob in lost],
+            )
         return frozenset(lost)
 
     def ids(self, connection: sqlite3.Connection, names: Iterable[bytes]) -> dict[bytes, int]:

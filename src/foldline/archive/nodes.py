@@ -87,9 +87,9 @@ def grow(
     touched = [*changed, *range(first, len(nodes))]
     stored, healed = _put(connection, blobs, way.messages, touched)
     new = [_row(way, nodes, at, stored[at], session, tools, about.time) for at in range(first, len(nodes))]
-    connection.executemany("INSERT INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", new)
-    connection.executemany("UPDATE nodes SET blob = ? WHERE id = ?", [(stored[at], nodes[at]) for at in lost])
-    connection.executemany(_VERSION, [(nodes[at], stored[at], about.time) for at in changed])
+    _each(connection, "INSERT INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", new)
+    _each(connection, "UPDATE nodes SET blob = ? WHERE id = ?", [(stored[at], nodes[at]) for at in lost])
+    _each(connection, _VERSION, [(nodes[at], stored[at], about.time) for at in changed])
     _describe(connection, blobs, way, nodes, stored, healed)
     if index is not None and ((findable and first < len(nodes)) or lost or healed):
         again = [at for at in touched if at in lost or stored[at] in healed]
@@ -296,9 +296,15 @@ def _describe(
             held = enumerate(message.parts)
             results += [(p.ref, nodes[at], blob, number) for number, p in held if isinstance(p, ToolResult)]
     for table in ("results", "parts"):
-        connection.executemany(f"DELETE FROM {table} WHERE blob = ?", [(blob,) for blob in healed])  # noqa: S608
-    connection.executemany("INSERT OR IGNORE INTO parts VALUES (?, ?, ?)", parts)
-    connection.executemany("INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?)", results)
+        _each(connection, f"DELETE FROM {table} WHERE blob = ?", [(blob,) for blob in healed])  # noqa: S608
+    _each(connection, "INSERT OR IGNORE INTO parts VALUES (?, ?, ?)", parts)
+    _each(connection, "INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?)", results)
+
+
+def _each(connection: sqlite3.Connection, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
+    """A statement for each row. None for none: SQLite would let other threads go first, and have to wait for them."""
+    if rows:
+        connection.executemany(statement, rows)
 
 
 def _alike(connection: sqlite3.Connection, blob: int, way: Way, healed: frozenset[int]) -> set[int]:

@@ -2,11 +2,13 @@
 
     with beside.turn() as mine:   collects what this turn is keeping; at its end a thread of its own begins to write
     mine.settle()                 waits for it
+    beside.flush()                waits for all that was to be kept so far
 
 A turn is not held up by its own commit, as it would be if that began while the turn still reads. What waits for the
-disk at the same time is written in one transaction, where the archive can do that. A view is saved only after what it
-stands for is kept, so a checkpoint never points at nothing. The search index is filled when nothing has come for a
-moment, where the archive can leave that for later: who searches sooner fills it first.
+disk at the same time is written in one transaction, where the archive can do that; what nobody waits for is written
+with what comes next, or when nothing has come for a moment. A view is saved only after what it stands for is kept, so
+a checkpoint never points at nothing. The search index is filled when nothing has come for a moment, where the archive
+can leave that for later: who searches sooner fills it first.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -31,7 +33,7 @@ log = logging.getLogger("foldline.proxy")
 AT_ONCE = 64
 """Conversations in one transaction: more save little, and whoever reads the archive waits for all of them."""
 QUIET = 0.05
-"""Seconds without anything to keep after which there is time for the search index …"""
+"""Seconds without anything to keep after which there is time for what nobody waits for, and for the search index …"""
 SLICE = 8
 """… so many messages at a time: a few milliseconds; when it is closed, nobody waits but who closes it …"""
 AT_LAST = 256
@@ -71,14 +73,27 @@ class _Wish:
     scope: str
     done: Future[None] = field(default_factory=Future)
 
+    @property
+    def failed(self) -> bool:
+        return self.done.done() and self.done.exception() is not None
+
 
 class Kept:
     """What one turn is keeping."""
 
     def __init__(self) -> None:
-        self.pending: list[Future[None]] = []
         self.wishes: list[_Wish] = []
+        self.fresh: list[_Wish] = []
         """Those of them that are not on their way yet."""
+
+    @property
+    def pending(self) -> list[Future[None]]:
+        return [wish.done for wish in self.wishes]
+
+    def has(self, conversation: Conversation, scope: str) -> bool:
+        """Whether a conversation is among it. What has failed is not, and may be tried again."""
+        self.wishes = [wish for wish in self.wishes if not wish.failed]
+        return any(wish.conversation is conversation and wish.scope == scope for wish in self.wishes)
 
     def settle(self) -> ArchiveError | None:
         """Waits until all is kept; the first error, if there was one."""
@@ -96,6 +111,8 @@ class Beside:
         self._defers = archive if isinstance(archive, Deferring) else None
         self._keep_all = _keeper(archive)
         self._waiting: deque[_Wish] = deque()
+        self._last: _Wish | None = None
+        """The newest of all that were ever there: what was there before it is kept before it."""
         self._lock, self._called = threading.Lock(), threading.Event()
         self._at_work = self._closing = False
         self._behind = 0
@@ -106,33 +123,48 @@ class Beside:
         self._mine = threading.local()
 
     @contextmanager
-    def turn(self, kept: Kept | None = None) -> Iterator[Kept]:
-        """Who gives a Kept has it also where the turn fails."""
+    def turn(self, kept: Kept | None = None, *, patient: bool = False) -> Iterator[Kept]:
+        """Who gives a Kept has it also where the turn fails.
+
+        Who is `patient` waits for a commit of others, where the archive keeps several at the price of one.
+        """
         self._mine.kept = kept = kept or Kept()
         try:
             yield kept
         finally:
             self._mine.kept = None
-            self._begin(kept)
+            self._begin(kept, patient=patient)
 
-    def _begin(self, kept: Kept) -> None:
-        if not kept.wishes:
+    def _begin(self, kept: Kept, *, patient: bool = False) -> None:
+        if not kept.fresh:
             return
         with self._lock:
-            self._waiting.extend(kept.wishes)
-            kept.wishes = []
-            self._called.set()
+            self._waiting.extend(kept.fresh)
+            self._last, kept.fresh = kept.fresh[-1], []
+            if not patient or self._keep_all is None:
+                self._called.set()
             if not self._at_work:
                 self._writer.submit(self._work)
                 self._at_work = True
 
+    def flush(self) -> None:
+        """Waits until all that was to be kept so far is kept, or has failed."""
+        with self._lock:
+            last = self._last
+            self._called.set()
+        if last is not None:
+            wait((last.done,))
+
     def keep(self, conversation: Conversation, scope: str = "") -> None:
+        """Once for each turn, also where that was sent on before it was fitted."""
+        kept: Kept | None = getattr(self._mine, "kept", None)
+        if kept is not None and kept.has(conversation, scope):
+            return
         wish = _Wish(conversation, scope)
         wish.done.set_running_or_notify_cancel()  # whoever waits for it may leave; it is kept all the same
-        kept: Kept | None = getattr(self._mine, "kept", None)
         mine = kept or Kept()
         mine.wishes.append(wish)
-        mine.pending.append(wish.done)
+        mine.fresh.append(wish)
         if kept is None:
             self._begin(mine)
             wish.done.result()
@@ -140,19 +172,23 @@ class Beside:
     def _work(self) -> None:
         """Writes until nothing more comes, and then fills the index."""
         while True:
+            called = self._closing or self._called.wait(QUIET)
             self._called.clear()
-            while wishes := [self._waiting.popleft() for _ in range(min(AT_ONCE, len(self._waiting)))]:
-                self._commit(wishes)
-                self._behind += len(wishes) if self._defers else 0
-                self._unsettled += len(wishes)
-                if self._behind > BEHIND:
-                    self._index(SLICE * (1 + len(wishes)) << min(self._behind // BEHIND - 1, STEEPEST))
-            while self._behind and (self._closing or not self._called.wait(QUIET)):
+            self._write()
+            if self._behind and (self._closing or not called):
                 self._index(AT_LAST if self._closing else SLICE)
             with self._lock:
-                if not self._waiting and not (self._closing and self._behind):
+                if not self._waiting and not self._behind:
                     self._at_work = False
                     return
+
+    def _write(self) -> None:
+        while wishes := [self._waiting.popleft() for _ in range(min(AT_ONCE, len(self._waiting)))]:
+            self._commit(wishes)
+            self._behind += len(wishes) if self._defers else 0
+            self._unsettled += len(wishes)
+            if self._behind > BEHIND:
+                self._index(SLICE * (1 + len(wishes)) << min(self._behind // BEHIND - 1, STEEPEST))
 
     def _index(self, most: int) -> None:
         """Whatever comes of it, what was kept is kept; who searches goes on with it, or hears what is wrong."""

@@ -35,6 +35,8 @@ class Ease:
     def __init__(self) -> None:
         self._calm: _Calm | None = None
         self._repairer: Repairer | None = None
+        self._followed: Conversation | None = None
+        """What was last seen to need no repair."""
         self._ready = False
         """The repairer has followed to where the last turn ended: what is new is all that is left to look at."""
         self._left = 0
@@ -82,8 +84,12 @@ class Ease:
         return meter.count(conversation).tokens <= calm.mark
 
     def _sound(self, conversation: Conversation) -> bool:
-        self._repairer = self._repairer or Repairer(conversation.grammar)
-        return not self._repairer.repair(conversation.messages, thinking=conversation.head.thinks_first).repairs
+        """Needs no repair. Of the turn that was last seen to last, this is known when it is made ready for the next."""
+        if conversation is not self._followed:
+            self._repairer = self._repairer or Repairer(conversation.grammar)
+            found = self._repairer.repair(conversation.messages, thinking=conversation.head.thinks_first)
+            self._followed = None if found.repairs else conversation
+        return conversation is self._followed
 
 
 def _bytes(message: Message) -> int:

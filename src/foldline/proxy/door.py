@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, MutableMapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -33,7 +33,7 @@ from foldline.proxy.health import PAGES, Health, pages
 from foldline.proxy.relay import Cut, Outcome, Relay, Send
 from foldline.proxy.rooms import Rooms
 from foldline.proxy.shapes import shaped
-from foldline.proxy.turn import Turn, Turns, Unwelcome
+from foldline.proxy.turn import Read, Turn, Turns, Unwelcome
 from foldline.proxy.upstreams import Upstreams
 from foldline.proxy.waiting import Sender, pieces, while_there
 
@@ -42,7 +42,8 @@ THREADS = 2
 """Requests that are fitted at the same time …"""
 LONG = 256 << 10
 """… of which one may have more bytes than this: what computes for long only takes turns with others that do, and the
-event loop has to wait for a turn of each. The other thread is there for the short ones."""
+event loop has to wait for a turn of each. The other thread is there for the short ones; of what is done behind their
+answers one at a time too, so that the event loop has its turn between two of them."""
 _KINDS = (b"application/json",)
 
 
@@ -55,7 +56,7 @@ class Door:
         self._threads = ThreadPoolExecutor(THREADS, "foldline-fit")
         self._tasks: set[asyncio.Task[Any]] = set()
         """What is done behind the answers."""
-        self._gate, self._long = asyncio.Lock(), asyncio.Lock()
+        self._gate, self._long, self._short = asyncio.Lock(), asyncio.Lock(), asyncio.Lock()
         self._turn_of: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._forward: Forwarder | None = None
 
@@ -154,8 +155,9 @@ class Door:
 
     async def _answered(self, call: Call, sent: bytes, coding: str) -> None:
         began = time.perf_counter()
-        seen = await self._glanced(call, sent, coding)
-        turn = seen or await self._prepared(call, sent, coding)
+        read = await self._glanced(call, sent, coding)
+        seen = await self._at_rest(read) if read else None
+        turn = seen or await self._prepared(call, sent, coding, read)
         took = time.perf_counter() - began
         if seen or turn.ready.fitted is not None:
             self._health.fitted(took)
@@ -170,15 +172,29 @@ class Door:
             relay.close()
         self._behind(self._after(call, turn, relay, took))
 
-    async def _glanced(self, call: Call, sent: bytes, coding: str) -> Turn | None:
+    async def _glanced(self, call: Call, sent: bytes, coding: str) -> Read | None:
+        await self._in_round()
+        return self._turns.glance(call.route, call.upstream, sent, coding)
+
+    async def _at_rest(self, read: Read) -> Turn | None:
+        """Asked when the work behind the last answer of the same conversation has ended: it is what makes this sure."""
+        lock = self._lock_of(read.conversation)
+        if lock.locked():
+            async with lock:
+                """Nothing is done with it: who comes next has waited for its own turn."""
+            await self._in_round()
+        return self._turns.at_rest(read)
+
+    async def _in_round(self) -> None:
         """One request at a time between two rounds of the event loop, so that none of these is a long one."""
         await self._gate.acquire()
         asyncio.get_running_loop().call_soon(self._gate.release)
-        return self._turns.glance(call.route, call.upstream, sent, coding)
 
-    async def _prepared(self, call: Call, sent: bytes, coding: str) -> Turn:
+    async def _prepared(self, call: Call, sent: bytes, coding: str, seen: Read | None) -> Turn:
         size = len(sent)
-        read = await self._in_thread(size, self._turns.read, call.route, call.upstream, sent, coding)
+        read: Read | Turn | None = seen
+        if read is None:
+            read = await self._in_thread(size, self._turns.read, call.route, call.upstream, sent, coding)
         if isinstance(read, Turn):
             return read
         if read.route.operation == "count":
@@ -242,14 +258,22 @@ class Door:
         if (failed := kept.settle()) is not None:
             self._health.notice(Notice("archive-failed", str(failed)))
 
+    def _heard(self, kept: Future[None]) -> None:
+        """In the archive's thread. It knows of nothing but what is done, else the two would hold one another."""
+        if (failed := kept.exception()) is not None:
+            self._health.notice(Notice("archive-failed", type(failed).__name__))
+
     async def _after(self, call: Call, turn: Turn, relay: Relay, took: float) -> None:
+        """Of the reply only a failure is heard of: it is kept with what comes next."""
         if turn.read is None:
             self._tell(call, relay.status, turn, took)
         size = len(turn.ready.body)
-        fitted, kept = await self._in_turn(turn.ready.conversation, size, self._turns.after, turn, relay)
+        async with self._lock_of(turn.ready.conversation), self._short if size <= LONG else nullcontext():
+            fitted, kept = await self._in_thread(size, self._turns.after, turn, relay)
         if turn.read is not None:
             self._tell(call, relay.status, fitted, took)
-        await self._settled(kept)
+        if kept is not None:
+            kept.pending[0].add_done_callback(self._heard)
 
     def _behind(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Something that is done to its end, whoever leaves meanwhile."""
@@ -270,12 +294,16 @@ class Door:
     async def _in_turn(self, conversation: Conversation, size: int, function: Callable[..., T], *arguments: Any) -> T:
         """In a thread, after whatever is done for the same conversation: none waits for another in a thread, of which
         there are few. Who leaves meanwhile leaves it to be done to its end."""
-        first = conversation.messages[0].identity if conversation.messages else ""
-        lock = self._turn_of.setdefault(first, asyncio.Lock())
+        lock = self._lock_of(conversation)
         await lock.acquire()
         task = self._behind(self._in_thread(size, function, *arguments))
         task.add_done_callback(lambda _: lock.release())
         return await asyncio.shield(task)
+
+    def _lock_of(self, conversation: Conversation) -> asyncio.Lock:
+        """For one turn of a conversation at a time, as it begins."""
+        first = conversation.messages[0].identity if conversation.messages else ""
+        return self._turn_of.setdefault(first, asyncio.Lock())
 
     def _tell(self, call: Call, status: int, turn: Turn | None = None, took: float = 0.0) -> None:
         told: dict[str, Any] = {
@@ -312,9 +340,10 @@ class Door:
         return self._turns.rooms
 
     async def close_behind(self) -> None:
-        """Waits for what is done behind the answers."""
+        """Waits for what is done behind the answers, and until it is kept."""
         while self._tasks:
             await asyncio.wait(set(self._tasks))
+        await asyncio.to_thread(self._turns.rooms.flush)
 
     async def close(self) -> None:
         """Waits for what is still to be done, and lets go of everything."""

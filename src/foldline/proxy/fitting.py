@@ -53,11 +53,11 @@ class Fitter:
         self._views: OrderedDict[tuple[str, str], _Shown] = OrderedDict()
         self._lock = threading.Lock()
 
-    def fit(self, room: Room, body: bytes, conversation: Conversation) -> Ready:
-        """What to send for a body, however much of this fails."""
+    def fit(self, room: Room, body: bytes, conversation: Conversation, kept: Kept | None = None) -> Ready:
+        """What to send for a body, however much of this fails. `kept` is what is being kept of it already."""
         if conversation.head.remote or not conversation.messages:
             return Ready(body, conversation)
-        kept = Kept()
+        kept = kept or Kept()
         try:
             fitted, _ = room.fit(conversation, len(body), kept)
         except CannotFit as cannot:

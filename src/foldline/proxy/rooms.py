@@ -191,9 +191,9 @@ class Room:
         with seat.lock:
             return max(0, seat.tokens(fitted.given.messages) - seat.tokens(fitted.view.messages))
 
-    def archive(self, conversation: Conversation) -> Kept:
-        """Keeps a conversation, beside whatever else is done."""
-        with self._seats.archive.turn() as kept:
+    def archive(self, conversation: Conversation, *, patient: bool = False) -> Kept:
+        """Keeps a conversation, beside whatever else is done; with what comes next, where nobody waits for it."""
+        with self._seats.archive.turn(patient=patient) as kept:
             self._seats.archive.keep(conversation, self.scope)
         return kept
 
@@ -270,6 +270,10 @@ class Rooms:
             while len(self._rooms) > ROOMS:
                 self._rooms.popitem(last=False)
             return found
+
+    def flush(self) -> None:
+        """Waits for what is on its way into the archive."""
+        self._archive.flush()
 
     def close(self) -> None:
         self._archive.close()

@@ -1,6 +1,7 @@
 """One request that is ours, from its body to what is learned from the answer. Bytes come and go in door.py.
 
-glance       bytes → Turn or None                 at once: where a request surely goes on as it came
+glance       bytes → Read or None                 at once: where little of it is new
+at_rest      Read → Turn or None                  at once: where it surely goes on as it came
 read         bytes → Read or Turn                 in a thread: nothing from here on may hold up the event loop
 fitted       Read → Turn                          in a thread, one turn of a conversation at a time
 smaller      Turn + refusal → Turn or None        in a thread: clamp the output first, then fold further
@@ -112,11 +113,8 @@ class Turns:
         self.skimmer, self.fitter = Skimmer(), Fitter()
         self.ahead = Ahead(health.summary)
 
-    def glance(self, route: Route, upstream: Upstream, sent: bytes, coding: str) -> Turn | None:
-        """The turn of a request that is surely sent as it came; it is fitted behind the answer, or once it is refused.
-
-        None for whatever is not seen to be so in a fraction of a millisecond, and without waiting for anybody.
-        """
+    def glance(self, route: Route, upstream: Upstream, sent: bytes, coding: str) -> Read | None:
+        """The request in a body that is the last one and a little more, in a fraction of a millisecond; else None."""
         if coding or route.operation != "generate":
             return None
         try:
@@ -126,10 +124,16 @@ class Turns:
         if skimmed is None or left_alone(route.dialect, skimmed.fields):
             return None
         room = self.rooms.room(upstream.name, skimmed.conversation.head.model)
-        if not room.rests(skimmed.conversation):
+        return Read(route, upstream, sent, sent, skimmed.conversation, room)
+
+    def at_rest(self, read: Read) -> Turn | None:
+        """The turn of a request that is surely sent as it came; it is fitted behind the answer, or once it is refused.
+
+        None for whatever is not seen to be so in a fraction of a millisecond, and without waiting for anybody.
+        """
+        if not read.room.rests(read.conversation):
             return None
-        read = Read(route, upstream, sent, sent, skimmed.conversation, room)
-        return Turn(route, Ready(sent, read.conversation), room, loud=upstream.official, read=read)
+        return Turn(read.route, Ready(read.sent, read.conversation), read.room, loud=read.upstream.official, read=read)
 
     def keep(self, turn: Turn) -> Turn:
         """The turn, with its conversation on its way into the archive."""
@@ -159,10 +163,12 @@ class Turns:
         room = self.rooms.room(upstream.name, conversation.head.model)
         return Read(route, upstream, sent, body, conversation, room, wrapped)
 
-    def fitted(self, read: Read) -> Turn:
-        """What is to be sent for a request that was read."""
-        fit = self.fitter.look if read.route.operation == "count" else self.fitter.fit
-        found = fit(read.room, read.body, read.conversation)
+    def fitted(self, read: Read, kept: Kept | None = None) -> Turn:
+        """What is to be sent for a request that was read. `kept` is what is being kept of it already."""
+        if read.route.operation == "count":
+            found = self.fitter.look(read.room, read.body, read.conversation)
+        else:
+            found = self.fitter.fit(read.room, read.body, read.conversation, kept)
         if found.body is read.body:
             return Turn(read.route, replace(found, body=read.sent), read.room, loud=read.upstream.official)
         return Turn(read.route, found, read.room, wrapped=read.wrapped, loud=read.upstream.official)
@@ -170,7 +176,7 @@ class Turns:
     def smaller(self, turn: Turn, outcome: Outcome) -> Turn | None:
         """A request that should be taken after this one was refused; None when the refusal is to be passed on."""
         if turn.read is not None:
-            again = self.fitted(turn.read)
+            again = self.fitted(turn.read, turn.ready.kept)
             return self.smaller(again, outcome) if again.body is turn.read.sent else replace(again, tries=1)
         if turn.room is None or turn.ready.fitted is None or turn.tries >= TRIES or outcome.refusal is None:
             return None
@@ -204,8 +210,8 @@ class Turns:
 
         Where that comes to something else (somebody folded the same history meanwhile), nothing is to be learned.
         """
-        fitted = self.fitted(read)
-        sent = replace(fitted.ready, kept=turn.ready.kept) if fitted.body is read.sent else turn.ready
+        fitted = self.fitted(read, turn.ready.kept)
+        sent = fitted.ready if fitted.body is read.sent else turn.ready
         return replace(turn, ready=sent, read=None)
 
     def _learned(self, turn: Turn, relay: Relay, room: Room, fitted: Fitted) -> None:
@@ -239,7 +245,7 @@ class Turns:
         assert isinstance(dialect, RequestDialect)
         first = len(conversation.messages)
         new = (dialect.message(item, jsontext.encode(item), at, "") for at, item in enumerate(elements, first))
-        return room.archive(conversation.with_messages((*conversation.messages, *new)))
+        return room.archive(conversation.with_messages((*conversation.messages, *new)), patient=True)
 
     def close(self) -> None:
         self.ahead.close()
@@ -279,4 +285,4 @@ def _thinking(request: Any) -> int:
     return wished if isinstance(wished, int) else 0
 
 
-__all__ = ["Turn", "Turns", "Unwelcome"]
+__all__ = ["Read", "Turn", "Turns", "Unwelcome"]
