@@ -12,7 +12,7 @@ from foldline import Archive
 from foldline.archive.memory import MemoryArchive
 from foldline.errors import Busy, Full
 from foldline.proxy import beside as module
-from foldline.proxy.beside import AT_ONCE, Beside
+from foldline.proxy.beside import AT_ONCE, Beside, Kept
 from foldline.testing import Session
 
 
@@ -370,3 +370,13 @@ def test_it_is_found_through_another_archive_the_moment_it_is_acknowledged(tmp_p
         assert kept(beside, number) is None
         assert [found.position for found in other.search(f'"question {number}"')] == [0]
     beside.close()
+
+
+def test_who_comes_when_it_is_closed_is_refused_and_nobody_waits_for_that():
+    beside = Beside(MemoryArchive())
+    beside.close()
+    mine = Kept()
+    with pytest.raises(RuntimeError), beside.turn(mine):
+        beside.keep(talk(1))
+    beside.flush()
+    assert isinstance(mine.pending[0].exception(timeout=5), RuntimeError)

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import threading
+import time
+from concurrent.futures import Future
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +14,7 @@ from tests.proxy.provider import DIALECTS, PATHS, Provider, begin, reply, says
 
 from foldline.archive.memory import MemoryArchive
 from foldline.errors import CannotFit, Full, Overflow
+from foldline.proxy.door import LONG
 from foldline.proxy.health import Health
 from foldline.proxy.rooms import Rooms, Settings
 from foldline.proxy.routes import Route
@@ -303,6 +306,31 @@ async def test_behind_short_answers_one_thing_is_done_at_a_time_and_a_thread_is_
 
 
 @pytest.mark.anyio
+async def test_what_is_done_behind_a_long_answer_holds_up_no_other_conversation(provider, monkeypatch):
+    gate, inside, real = threading.Event(), threading.Event(), Turns.after
+
+    def slow(self, turn, relay):
+        if sum(map(len, relay.kept)) > LONG:
+            inside.set()
+            gate.wait(10)
+        return real(self, turn, relay)
+
+    monkeypatch.setattr(Turns, "after", slow)
+    async with proxy(provider, archive=Slow()) as client:
+        long, other = (talk("anthropic", 3, secret=secret) for secret in ("one", "two"))
+        for session in (long, other):
+            await first_turn(client, session)
+        provider.scripts = [says(reply("anthropic", "word " * LONG, 900))]
+        assert (await client.ask("anthropic", request(long)))[0] == 200
+        assert await asyncio.to_thread(inside.wait, 10)
+        for number in range(2):
+            grow(other, 78 + number, words=5)
+            assert (await asyncio.wait_for(client.ask("anthropic", request(other)), 5))[0] == 200
+        gate.set()
+        await client.running.door.close_behind()
+
+
+@pytest.mark.anyio
 async def test_each_turn_is_kept_once_and_its_answer_once(provider):
     archive = Slow()
     async with proxy(provider, archive=archive) as client:
@@ -315,17 +343,21 @@ async def test_each_turn_is_kept_once_and_its_answer_once(provider):
 
 
 @pytest.mark.anyio
-async def test_an_answer_that_cannot_be_kept_is_told_of(provider):
+async def test_an_answer_that_cannot_be_kept_is_told_of(provider, monkeypatch):
+    tells = Future._invoke_callbacks
+    monkeypatch.setattr(Future, "_invoke_callbacks", lambda future: (time.sleep(0.05), tells(future)))
+
     class Refusing(Slow):
         def keep(self, conversation, scope=""):
             if conversation.messages[-1].role == "assistant":
+                time.sleep(0.05)  # until somebody waits to hear of it
                 raise Full("no room")
             super().keep(conversation, scope)
 
     async with proxy(provider, archive=Refusing()) as client:
         assert (await client.ask("anthropic", request(talk("anthropic", 3))))[0] == 200
         await client.running.door.close_behind()
-        assert client.running.health.state()["counts"]["notice: archive-failed"] == 1
+        assert client.running.health.state()["counts"]["notice: archive-failed"] == 1, "at once, though it tells late"
 
 
 @pytest.mark.anyio

@@ -17,7 +17,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -111,9 +111,10 @@ class Beside:
         self._defers = archive if isinstance(archive, Deferring) else None
         self._keep_all = _keeper(archive)
         self._waiting: deque[_Wish] = deque()
-        self._last: _Wish | None = None
-        """The newest of all that were ever there: what was there before it is kept before it."""
         self._lock, self._called = threading.Lock(), threading.Event()
+        self._over = threading.Condition(self._lock)
+        self._asked = self._ended = 0
+        """Wishes that ever came, and those that are kept or have failed, when whoever listens has heard of it."""
         self._at_work = self._closing = False
         self._behind = 0
         """Conversations that were kept since the search index was filled …"""
@@ -139,21 +140,29 @@ class Beside:
         if not kept.fresh:
             return
         with self._lock:
-            self._waiting.extend(kept.fresh)
-            self._last, kept.fresh = kept.fresh[-1], []
+            fresh, kept.fresh = kept.fresh, []
+            if not self._at_work:
+                self._wake(fresh)
+            self._waiting.extend(fresh)
+            self._asked += len(fresh)
             if not patient or self._keep_all is None:
                 self._called.set()
-            if not self._at_work:
-                self._writer.submit(self._work)
-                self._at_work = True
+
+    def _wake(self, fresh: Sequence[_Wish]) -> None:
+        try:
+            self._writer.submit(self._work)
+        except RuntimeError as error:  # it was closed before: nobody is to wait for ever
+            for wish in fresh:
+                wish.done.set_exception(error)
+            raise
+        self._at_work = True
 
     def flush(self) -> None:
         """Waits until all that was to be kept so far is kept, or has failed."""
-        with self._lock:
-            last = self._last
+        with self._over:
+            asked = self._asked
             self._called.set()
-        if last is not None:
-            wait((last.done,))
+            self._over.wait_for(lambda: self._ended >= asked)
 
     def keep(self, conversation: Conversation, scope: str = "") -> None:
         """Once for each turn, also where that was sent on before it was fitted."""
@@ -185,6 +194,9 @@ class Beside:
     def _write(self) -> None:
         while wishes := [self._waiting.popleft() for _ in range(min(AT_ONCE, len(self._waiting)))]:
             self._commit(wishes)
+            with self._over:
+                self._ended += len(wishes)
+                self._over.notify_all()
             self._behind += len(wishes) if self._defers else 0
             self._unsettled += len(wishes)
             if self._behind > BEHIND:

@@ -178,11 +178,12 @@ class Door:
 
     async def _at_rest(self, read: Read) -> Turn | None:
         """Asked when the work behind the last answer of the same conversation has ended: it is what makes this sure."""
-        lock = self._lock_of(read.conversation)
-        if lock.locked():
-            async with lock:
-                """Nothing is done with it: who comes next has waited for its own turn."""
-            await self._in_round()
+        lock, seen = self._lock_of(read.conversation), self._turns.at_rest(read)
+        if seen is not None or not lock.locked():
+            return seen
+        async with lock:
+            """Nothing is done with it: who comes next has waited for its own turn."""
+        await self._in_round()
         return self._turns.at_rest(read)
 
     async def _in_round(self) -> None:
@@ -267,7 +268,7 @@ class Door:
         """Of the reply only a failure is heard of: it is kept with what comes next."""
         if turn.read is None:
             self._tell(call, relay.status, turn, took)
-        size = len(turn.ready.body)
+        size = max(len(turn.ready.body), sum(map(len, relay.kept)))
         async with self._lock_of(turn.ready.conversation), self._short if size <= LONG else nullcontext():
             fitted, kept = await self._in_thread(size, self._turns.after, turn, relay)
         if turn.read is not None:
