@@ -345,7 +345,13 @@ async def test_each_turn_is_kept_once_and_its_answer_once(provider):
 @pytest.mark.anyio
 async def test_an_answer_that_cannot_be_kept_is_told_of(provider, monkeypatch):
     tells = Future._invoke_callbacks
-    monkeypatch.setattr(Future, "_invoke_callbacks", lambda future: (time.sleep(0.05), tells(future)))
+
+    def late(future):
+        if isinstance(future._exception, Full):
+            time.sleep(0.05)
+        tells(future)
+
+    monkeypatch.setattr(Future, "_invoke_callbacks", late)
 
     class Refusing(Slow):
         def keep(self, conversation, scope=""):
