@@ -173,3 +173,33 @@ def test_a_rule_by_itself_comes_before_those_of_a_pasted_plan():
         session.user(f"Now step {step}.").assistant(words(0.05, 1_500))
     fitted = Compactor(Budget(window=1_500, reserve=0), meter=Meter(Estimator()), secret=b"s").fit(session.request())
     assert "Never touch the folder legacy." in json.dumps(fitted.messages)
+
+
+def test_in_a_small_view_what_the_user_said_in_few_words_comes_before_the_log():
+    session = Session().user("Make the importer faster.")
+    facts = [f"Marta owns part {number} of the billing module." for number in range(3)]
+    said = [*facts, *(f"Never touch the old file number_{number}.py there." for number in range(12))]
+    for number in range(60):
+        session.assistant(f"I changed name_{number} in src/part_{number}.py, since it was wrong there in more ways.")
+        session.user(said[number // 3] if number % 3 == 1 and number // 3 < len(said) else "go on")
+    maker = Compactor(Budget(window=100_000), meter=Meter(Estimator()), secret=b"s")
+    text = json.dumps(maker.compact(session.request(), to=600).messages)
+    assert [words for words in said if words not in text] == []
+    assert "name_59" in text, "and a log there is"
+
+
+def test_what_cannot_be_folded_takes_no_room_from_the_rest():
+    """A view is aimed a little below its limit: by a share of what a fold makes, not of a large system prompt."""
+    said = [f"I changed name_{number} in src/part_{number}.py, since it was wrong there." for number in range(400)]
+
+    def used(system):
+        session = Session().user("Mend the fence.")
+        for words in said:
+            session.assistant(words).user("go on")
+        request = session.request() | {"system": system}
+        maker = Compactor(Budget(window=1_000_000), meter=Meter(Estimator()), secret=b"s")
+        fixed = METER.text(system)
+        view = maker.compact(request, to=fixed + 2_000)
+        return sum(METER.text(json.dumps(message)) for message in view.messages)
+
+    assert used("be kind " * 40_000) > 0.97 * used("be kind")

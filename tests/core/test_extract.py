@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foldline.core.choosing import TOGETHER
 from foldline.core.cycles import pair
 from foldline.core.deeds import deeds
 from foldline.core.estimate import estimate
@@ -170,13 +171,29 @@ def test_its_sections_are_those_of_a_checkpoint():
 def test_the_immediate_task_says_to_continue_and_with_what():
     """S4.5"""
     found = summary_of(
-        user("start"),
+        user("start with the parser"),
         says("ok"),
         user("fix the lexer"),
         says("I read it.", call("a", "Read", file_path="x"), call("b", "Bash", command="make")),
     )
     assert found.immediate_task == "CONTINUE: “fix the lexer”"
-    assert found.get("goal") == "First asked: “start”"
+    assert found.get("goal") == "First asked: “start with the parser”"
+
+
+@pytest.mark.parametrize("greeting", ["hi", "hello there", "https://example.org/a/b", "?"])
+@pytest.mark.parametrize("request_", ["fix the lexer", "review https://example.org/a/b please", "修复词法分析器"])
+def test_a_greeting_is_no_goal(greeting, request_):
+    found = summary_of(user(greeting), says("Yes?"), user(request_), says("I look."), user("go on with it then"))
+    assert found.get("goal") == f"First asked: “{request_}”"
+    assert summary_of(user(greeting), says("Yes?"), user("ok")).get("goal") == f"First asked: “{greeting}”"
+
+
+def test_what_was_said_before_later_calls_is_not_what_is_being_done():
+    long = "word " * 1_000
+    calls = [says("", call(str(n), "Other", x=n)) for n in range(3)]
+    said = (user("start"), says(f"Now I reply to all of it: {long}"))
+    assert "The assistant last said" in summary_of(*said, room=300).immediate_task
+    assert "The assistant last said" not in summary_of(*said, *calls, room=300).immediate_task
 
 
 def test_what_was_done_last_is_told_with_the_task_where_the_log_has_no_room_for_it():
@@ -226,7 +243,8 @@ def test_the_first_request_is_not_quoted_twice():
 
 
 def test_what_stands_behind_the_summary_is_not_told_in_it():
-    messages = (user("start"), says("ok"), user("fix the lexer"), says("I read it.", call("a", "Bash", command="make")))
+    read = says("I read it.", call("a", "Bash", command="make"))
+    messages = (user("start with the parser"), says("ok"), user("fix the lexer"), read)
     done = tuple(deeds(messages, pair(messages, Grammar())))
     found = extract(messages[:2], facts_of(messages, done), 2_000, estimate)
     assert found.immediate_task == "CONTINUE: “fix the lexer”"
@@ -272,10 +290,19 @@ def test_the_newest_lines_come_first_and_what_tools_told_comes_last():
 
 def test_what_was_said_in_passing_gives_way():
     told = [
-        says("", call(str(n), "Bash", command=f"make part_{n}", description=f"Builds thing_{n}")) for n in range(40)
+        says("", call(str(n), "Bash", command=f"make part_{n}", justification=f"Builds thing_{n}")) for n in range(40)
     ]
-    context = summary_of(*told, room=400).get("context")
-    assert context.count("command:") > 2 * context.count("description:")
+    context = summary_of(*told, room=250).get("context")
+    assert context.count("command:") > 2 * context.count("justification:")
+
+
+def test_of_older_work_lines_that_stand_together_are_chosen_together():
+    report = says("\n".join(f"- rare_{number} is settled in part_{number}.py" for number in range(TOGETHER)))
+    later = [says(f"I look at the same old file again, for the time number {number}.") for number in range(120)]
+    context = summary_of(report, *later, room=600).get("context")
+    assert all(f"rare_{number} " in context for number in range(TOGETHER))
+    crowded = summary_of(report, *later, room=90).get("context")
+    assert 0 < crowded.count("rare_") < TOGETHER, "a part of them, where there is no room for all"
 
 
 def test_why_something_failed_outlasts_what_was_merely_done():
@@ -290,7 +317,7 @@ def test_a_call_that_failed_is_marked():
     failing = call("a", "Bash", command="make all of it")
     context = summary_of(says("", failing), result("a", "Exit code 2\nmake: *** no rule for it")).get("context")
     assert "[1 Bash, failed] command: make all of it" in context
-    assert "[tool output: Bash] `make: *** no rule for it`" in context
+    assert "[tool output] `make: *** no rule for it`" in context
 
 
 def test_of_calls_that_share_an_id_only_the_one_that_failed_is_marked():
@@ -304,7 +331,7 @@ def test_of_calls_that_share_an_id_only_the_one_that_failed_is_marked():
         for line in carried(extract(messages, Facts(), 500, estimate, done=done).get("context"))
         if "all" in line.text
     ]
-    assert line.label == "Bash"
+    assert line.label == ""
 
 
 def test_how_a_check_ended_is_told_and_what_a_look_found_is_not():
@@ -312,7 +339,7 @@ def test_how_a_check_ended_is_told_and_what_a_look_found_is_not():
     looked = (says("", call("b", "Bash", command="grep -n x a.py")), result("b", "1: some words\n2: x = more_words"))
     said = [says(f"I changed name_{number} in src/part_{number}.py, since it was wrong there") for number in range(60)]
     context = summary_of(*said, *checked, *looked, room=400).get("context")
-    assert "[tool output: Bash] `9 passed in 0.1s`" in context
+    assert "command: make test\n\n[tool output] `9 passed in 0.1s`" in context
     assert "more_words" not in context
 
 

@@ -24,6 +24,9 @@ NUMBERS = "I could\n1. rename the table\n2. add a view: it is cheaper\n3. leave 
         ("A.", "### Option A — on commit\n### Option B — at the end\nWhich timing?", "Option A — on commit"),
         ("A", "| A | in one file |\n| B | in two |\nWhich?", "A | in one file |"),
         ("B please", LETTERS, "B) push now"),
+        ("skip 1, 3 and do the rest", NUMBERS, "1. rename the table; 3. leave it"),
+        ("1, 2 and 3", NUMBERS, "1. rename the table; 2. add a view: it is cheaper; 3. leave it"),
+        ("fix 2 & 3 now", NUMBERS, "2. add a view: it is cheaper; 3. leave it"),
         ("A and then go on", LETTERS, "A) wait for the review"),
         ("Option 2.", NUMBERS, "2. add a view: it is cheaper"),
     ],
@@ -55,5 +58,5 @@ def test_other_answers_name_none(answer):
 @given(st.sampled_from(["A", "do 1", "a) and 2", "B, then"]), st.text(alphabet="ABab12).:-* \nxyz", max_size=400))
 def test_only_what_was_offered_is_quoted(answer, offered):
     found = taken(answer, offered)
-    assert len(found) <= MOST * (LONGEST + 2)
+    assert len(found) <= LONGEST + 2 * MOST
     assert all(piece in offered.replace("**", "") for piece in found.split("; ") if piece)

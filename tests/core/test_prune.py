@@ -263,6 +263,28 @@ def test_a_check_that_failed_behind_a_pipe_keeps_them_too(end):
     assert "TestCount" not in shorten(result(text + "0 failed, 9 passed"), PruneSettings()).text
 
 
+REMINDER = "\n\n<system-reminder>\nYou may look at it, but you MUST NOT change it.\n</system-reminder>\n"
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_what_a_client_put_behind_a_result_is_not_shown_by_half(times):
+    text = "a line of it\n" * 300
+    shown = shorten(result(text + REMINDER * times), PruneSettings()).text
+    assert "MUST NOT" not in shown
+    assert shown.endswith("a line of it")
+    short = shorten(result("a line of it\n" * 40 + REMINDER * times), PruneSettings(limit=300)).text
+    assert "system-reminder" not in short
+    whole = "one line of it" + "\n<system-reminder>\n" + "word " * 400 + "</system-reminder>"
+    shown = shorten(result(whole), PruneSettings()).text
+    left_out = len(whole) - len("one line of it")
+    assert shown == f"one line of it\n[… {left_out:,} characters left out here; original {result(whole).ref} …]"
+
+
+def test_one_that_says_how_a_reminder_ends_is_shown_as_it_is():
+    text = "word " * 900 + "</system-reminder>"
+    assert shorten(result(text), PruneSettings()).text.endswith("word </system-reminder>")
+
+
 def test_the_marker_names_the_tool_that_gives_the_original_back():
     shown = shorten(result(), PruneSettings(recall_tool="recall")).text
     assert f'recall("{result().ref}") shows it whole' in shown

@@ -81,7 +81,7 @@ def test_a_tool_that_makes_a_file_is_none():
         ("Creating pull request\nhttps://example.org/a/b/pull/17\n", "https://example.org/a/b/pull/17"),
         (" ! [rejected]        main -> main (fetch first)", "! [rejected]        main -> main (fetch first)"),
         ("one\ntwo\n\nProcess exited with code 0", "two"),
-        ('{"id": 9, "title": "Gate", "key": "F-12", "url": "http://x"}', '"key": "F-12", "url": "http://x", "id": 9'),
+        ('{"id": 9, "title": "Gate", "key": "F-12", "url": "http://x"}', '"key": "F-12", "id": 9'),
         ('[{"number": 3}, {"number": 4}]', '"number": 3'),
         ("{}", ""),
         ("", ""),
@@ -113,6 +113,14 @@ def test_the_log_tells_it_as_the_tools_word():
     (line,) = outcomes([pushed], 0)
     assert line.is_tools
     assert line.text == "0c1d2e3..4f5a6b7  main -> main"
+
+
+def test_of_many_in_one_step_only_the_last_is_told():
+    sent = [called("send_message", f'{{"id": {n}}}', f'{{"to": {n}}}') for n in range(700, 710)]
+    assert [line.text for line in outcomes([*sent, called("close_issue", '{"id": 999}')._replace(answer=5)], 0)] == [
+        '"id": 709',
+        '"id": 999',
+    ]
 
 
 def test_one_that_failed_tells_why():

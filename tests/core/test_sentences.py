@@ -171,6 +171,8 @@ def test_other_beginnings_are_no_answers(text):
         ("Shall I push? I can wait.", "Shall I push?"),
         ("Shall I push? Or wait?", "Or wait?"),
         ("**Shall I push?**", "**Shall I push?**"),
+        ("**Shall I push?** It is the cleanest way, and keeps all in one place.", "**Shall I push?**"),
+        ("_Shall I push?_ I can wait.", "_Shall I push?_"),
         ("我可以推送吗？", "我可以推送吗？"),
         ("Which one?\n\n1. SQLite\n2. Postgres\n3. neither", "Which one?"),
         ("Please confirm.", "Please confirm."),

@@ -123,7 +123,23 @@ def test_calls_of_one_step_on_files_of_the_same_name_stay_apart():
 
 def test_commands_of_one_step_share_a_label():
     lines = list(entries([says(call("Bash", command="make one"), call("Bash", command="make two"))]))
-    assert shown(lines, 0) == "[1 Bash] command: make one\ncommand: make two"
+    assert shown(lines, 0) == "[1] command: make one\ncommand: make two"
+
+
+def test_what_was_run_or_searched_for_needs_no_label_unless_it_failed():
+    made = call("Bash", command="make it"), call("Grep", pattern="def make", path="/src")
+    lines = list(entries([says(Text("I try it."), *made)]))
+    assert shown(lines, 0) == "[1] I try it.\n\ncommand: make it\n\npattern: def make\npath: /src"
+    assert shown(lines[-1:], 0) == "[1 Grep] path: /src"
+    failed = list(entries([says(*made)], frozenset({(0, made[0].id, made[0].arguments)})))
+    assert shown(failed, 0).startswith("[1 Bash, failed] command: make it\n\npattern: def make")
+
+
+def test_what_was_not_asked_for_is_no_line():
+    assert found(says(call("Edit", replace_all=False, dry_run=True, new_string="so"))) == [
+        ("Edit", "dry_run: true"),
+        ("Edit", "new_string: so"),
+    ]
 
 
 def test_a_name_that_only_ends_alike_is_another_file():
@@ -164,7 +180,7 @@ def test_calls_of_one_step_that_share_an_id_are_answered_in_their_order():
 
 
 def test_what_is_told_in_passing_is_marked():
-    told = call("Bash", command="make it so", description="Builds the thing", timeout=9000, background=True)
+    told = call("Bash", command="make it so", justification="Builds the thing", timeout=9000, background=True)
     assert [line.weight for line in entries([says(told)])] == [1.0, ASIDE, ASIDE, ASIDE]
 
 

@@ -2,10 +2,11 @@
 
     lines, what tools told ── Stock ── within(room) ──> the chosen lines, in order
 
-The newest lines come first of all, each with the brackets that close it; then older ones, by what they are worth for
-their tokens: the names in them that no chosen line has yet, more if they are recent, more if few lines have them; then
-what tools told last. Each line stands once, where it was written last. What is known of the lines whatever the room is
-worked out once: a fold may try several. Where lines come from and how they are shown is in worklog.py.
+The newest lines come first of all, each with the brackets that close it; then older ones, a few that stand together at
+a time, by what they are worth for their tokens: the names in them that no chosen line has yet, more if they are recent,
+more if few lines have them; then what tools told last. Each line stands once, where it was written last. What is known
+of the lines whatever the room is worked out once: a fold may try several. Where lines come from and how they are shown
+is in worklog.py.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ import heapq
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import groupby
 from typing import TypeAlias
 
 from foldline.core.worklog import ASIDE, Line, closes
 
 Size: TypeAlias = Callable[[str], int]
 
-NEWEST_SHARE = 0.6
+NEWEST_SHARE = 0.7
 """Share of the log's room for the newest lines, before anything is weighed."""
 PLAIN = 0.3
 """What a plain word is worth beside a name: prose tells what was found and done, with or without names."""
@@ -34,6 +36,8 @@ LABEL_TOKENS = 6
 """About what the label above a line costs."""
 LABEL_MARKS = 3
 """Tokens of a label besides the tool's name: brackets, an empty line, sometimes a number or a file."""
+TOGETHER = 6
+"""Older lines of one text or call that are weighed as one: a line by itself is hard to understand."""
 NEARLY = 0.999
 """A line whose worth fell by less than this is taken as it stands."""
 MOST_MISSES = 100
@@ -111,23 +115,42 @@ class Stock:
         lines, named, worth = self._once, self._named, self._worths
         covered: set[str] = {name for place in shelf.chosen for name in named.get(place, ())}
 
-        def value(place: int) -> float:
-            new = math.fsum(worth[name] for name in named[place] if name not in covered)
-            return lines[place].weight * new / (LABEL_TOKENS + len(lines[place].text) / 4)
+        def value(run: tuple[int, ...]) -> float:
+            new = frozenset().union(*(named[place] for place in run)) - covered
+            most = dict.fromkeys(new, 0.0)
+            for place in run:
+                most |= {name: max(most[name], lines[place].weight) for name in named[place] & new}
+            tokens = LABEL_TOKENS + sum(len(lines[place].text) / 4 for place in run)
+            return math.fsum(weight * worth[name] for name, weight in most.items()) / tokens
 
-        heap = [(-value(place), place) for place in lines if named[place] and place not in shelf.chosen]
+        heap = [(-value(run), run) for run in self._runs(shelf.chosen)]
         heapq.heapify(heap)
         misses = 0
         while heap and misses < MOST_MISSES:
-            stale, place = heapq.heappop(heap)
-            now = -value(place)
+            stale, run = heapq.heappop(heap)
+            now = -value(run)
             if now > stale * NEARLY:
                 if now < 0:
-                    heapq.heappush(heap, (now, place))
-            elif shelf.takes(place, lines[place]):
-                covered |= named[place]
+                    heapq.heappush(heap, (now, run))
+            elif shelf.takes_all({place: lines[place] for place in run}):
+                covered |= frozenset().union(*(named[place] for place in run))
+            elif len(run) > 1:
+                for half in (run[: len(run) // 2], run[len(run) // 2 :]):
+                    heapq.heappush(heap, (-value(half), half))
             else:
                 misses += 1
+
+    def _runs(self, chosen: Container[int]) -> Iterator[tuple[int, ...]]:
+        """The lines that are not chosen yet, by their places, as many as stand together in one text or call."""
+        free = ((place, line) for place, line in self._once.items() if place not in chosen)
+        for _, group in groupby(free, key=lambda item: _entry(item[1])):
+            places = [place for place, _ in group]
+            yield from (tuple(places[at : at + TOGETHER]) for at in range(0, len(places), TOGETHER))
+
+
+def _entry(line: Line) -> tuple[int, str, int, bool]:
+    """What lines stand together by. What was told in passing stands alone."""
+    return line.message, line.label, line.call, line.weight > ASIDE
 
 
 class _Shelf:
@@ -140,15 +163,25 @@ class _Shelf:
 
     def takes(self, place: int, line: Line, least: int = 0) -> bool:
         """Takes a line if at least so many tokens are left then."""
-        name = line.label if line.is_tools or line.message < 0 else line.label.partition(" ")[0]
-        label = 0 if (line.message, line.label) in self.labels else self.size(name) + LABEL_MARKS
-        tokens = self.size(line.text) + (3 if line.is_tools else 1) + label
+        return self.takes_all({place: line}, least)
+
+    def takes_all(self, lines: Mapping[int, Line], least: int = 0) -> bool:
+        """Takes lines of one entry, or none of them."""
+        tokens = sum(self.size(line.text) + (3 if line.is_tools else 1) for line in lines.values())
+        first = next(iter(lines.values()))
+        tokens += 0 if (first.message, first.label) in self.labels else self._label(first)
         if self.room - tokens < least:
             return False
         self.room -= tokens
-        self.chosen[place] = line
-        self.labels.add((line.message, line.label))
+        self.chosen |= lines
+        self.labels.add((first.message, first.label))
         return True
+
+    def _label(self, line: Line) -> int:
+        if line.is_plain:
+            return 1
+        name = line.label if line.is_tools or line.message < 0 else line.label.partition(" ")[0]
+        return self.size(name) + LABEL_MARKS
 
     def take_newest(self, lines: dict[int, Line], least: int, closing: Mapping[int, Line]) -> None:
         """Takes the last lines, down to so many tokens, each with those behind it that close it."""

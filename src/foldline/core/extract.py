@@ -9,17 +9,18 @@ It always succeeds. The user's words, tasks, errors and files are not here: the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from foldline.core.choosing import Size, Stock
 from foldline.core.deeds import Deed
-from foldline.core.facts import Facts
+from foldline.core.facts import Fact, Facts
 from foldline.core.shorten import shorten
 from foldline.core.styles import CHECKPOINT
 from foldline.core.summary import Section, Summary
-from foldline.core.text import beginning
+from foldline.core.text import beginning, head
 from foldline.core.tools import command_of
 from foldline.core.worklog import answers, below, carried, entries, outcomes, shown, subject
 from foldline.model import Message, Origin
@@ -43,6 +44,13 @@ BEGINNING = 120
 """Characters of a first request that is too long for the goal."""
 REQUEST = 120
 """Characters of the latest request in the task: it stands in the view as it is."""
+FEWEST_WORDS, FIRST_FEW = 3, 5
+"""Words of a message that asks for something, sought among the first few: a greeting is no goal, nor an address."""
+LAST_STEP = 2
+"""Messages at the end in which the assistant must have said what it was doing: since then, it has gone on."""
+_URL = re.compile(r"\S+://\S+")
+_WORD = re.compile(r"[A-Za-z0-9_'’-]+|[^\W\x00-\x7f]")
+"""Of a script that may have no blanks between words, each sign."""
 
 
 class Extractor:
@@ -118,7 +126,7 @@ class Extractor:
         stop = self.first + len(self.messages)
         said, waiting = facts.first("doing"), facts.first("approval")
         spoken, lines = waiting or said, []
-        if said and not waiting and said.at < stop and not _is_told(said.text, log):
+        if said and not waiting and stop - LAST_STEP <= said.at < stop and not _is_told(said.text, log):
             lines.append(f"The assistant last said: {_quote(said.text, length)}")
         last = next((message for message in reversed(self.messages[-6:]) if message.calls), None)
         if last and not (spoken and spoken.at >= stop) and not any(line.text in log for line in entries([last])):
@@ -156,13 +164,23 @@ def _quote(text: str, length: int) -> str:
 
 def _goal(facts: Facts, length: int) -> str:
     """What the user asked first; by its beginning where it is long, for then it stands below."""
-    said = facts.first("user")
+    said = _first_request(facts)
     return f"First asked: {_quote(said.text, length if len(said.text) <= length else BEGINNING)}" if said else ""
+
+
+def _first_request(facts: Facts) -> Fact | None:
+    said = facts.of("user")[:FIRST_FEW]
+    return next((fact for fact in said if _words(fact.text) >= FEWEST_WORDS), facts.first("user"))
+
+
+def _words(text: str) -> int:
+    """How many there are; an address counts for one."""
+    return len(_WORD.findall(_URL.sub(" url ", head(text, LENGTHS[0]))))
 
 
 def _task(facts: Facts, length: int) -> str:
     """What to take up: the latest request, which stands in the view itself, or what waits for the user."""
-    asked, waiting, first = facts.first("immediate"), facts.first("approval"), facts.first("user")
+    asked, waiting, first = facts.first("immediate"), facts.first("approval"), _first_request(facts)
     if waiting:
         return f"CONTINUE once the user has answered what the assistant asked: {_quote(waiting.text, length)}"
     if asked is None:

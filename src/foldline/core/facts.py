@@ -162,8 +162,8 @@ def _words(said: _Said) -> Iterator[Fact]:
         attached = attached_to(message)
         if words:
             yield at("user", words, about=attached)
-            about = (taken(words, "\n".join(offered)) if asked else "") or asked
-            yield from (at("decision", answer, about=about) for answer in _answer(words, asked))
+            about = taken(words, "\n".join(offered)) or asked
+            yield from (at("decision", answer, about=about) for answer in _answer(words, about))
             yield from (at(kind, text) for kind, text in _telling(words))
             asked = ""
             offered.clear()

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 
-LONGEST = 160
-"""Characters of an option that are quoted: what it is stands at its beginning."""
-MOST = 3
+LONGEST = 240
+"""Characters of the options that are quoted, together: what each is stands at its beginning."""
+MOST = 5
 """Options that one answer takes."""
 
 _ENDS = r"(?=[).:,;!]|\s*$|\s+(?:please|pls|is|and|then|sounds|looks|but|it|first|for|or|[-–—+&])(?:\s|$|[,.;!]))"
@@ -20,6 +20,9 @@ _TAKES = re.compile(
     r"(?:^\W{0,3}|#|(?<!not\s)(?<!n't\s)\b(?i:options?|choice|number|variant|do|with|think|take|pick|choose|prefer|and)\s+)"
     rf"(?P<name>[A-H]{_ENDS}|[a-h](?=\))|\d{{1,2}}{_ENDS})"
 )
+_NUMBER = re.compile(r"\d+")
+_SEVERAL = re.compile(r"\b\d{1,2}(?:(?:\s*,\s*(?:and\s+)?|\s+(?:and|&)\s+)#?\d{1,2}\b)+")
+"""Several of them by their numbers."""
 _OPTION = re.compile(
     r"^[ \t]*(?:[-*+•>]\s+|#{1,6}\s+|\|\s*)?(?:\*\*|__)?\(?(?:#|(?:[Oo]ption|[Cc]hoice|[Aa]pproach)\s+)?"
     r"(?P<name>[A-Ha-h]|\d{1,2})(?:\*\*|__)?(?:[).:]|\s+[-–—|](?=\s))(?P<says>.*\S)",
@@ -29,13 +32,17 @@ _OPTION = re.compile(
 
 def taken(answer: str, offered: str) -> str:
     """The options that the answer names, as they were offered; "" where it names none."""
-    wanted = list(dict.fromkeys(found["name"].upper() for found in _TAKES.finditer(answer)))[:MOST]
-    if not wanted:
+    named = [(found.start("name"), found["name"].upper()) for found in _TAKES.finditer(answer)]
+    for several in _SEVERAL.finditer(answer):
+        named += [(found.start(), found.group()) for found in _NUMBER.finditer(answer, *several.span())]
+    if not named:
         return ""
+    wanted = dict.fromkeys(name for _, name in sorted(named))
     options = {found["name"].upper(): _plain(found.group()) for found in _OPTION.finditer(offered)}
-    return "; ".join(options[name] for name in wanted if name in options)
+    shown = [options[name] for name in wanted if name in options][:MOST]
+    return "; ".join(option[: LONGEST // len(shown)] for option in shown)
 
 
 def _plain(option: str) -> str:
     """Without the bullet and the bold type."""
-    return option.replace("**", "").replace("__", "").lstrip("-*+•>#| \t")[:LONGEST]
+    return option.replace("**", "").replace("__", "").lstrip("-*+•>#| \t")

@@ -45,8 +45,8 @@ RANKS: Mapping[str, float] = {
     "files": 5,  # short, and what the next step will touch
     "open errors": 5,
     "earlier": 5,  # all that is left of what it stands for
+    "done": 5,  # readers miss what was done more than anything
     "errors": 6,  # cured ones, and old ones
-    "done": 6,
     "commands": 7,
     "read": 8,
 }

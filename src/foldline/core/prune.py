@@ -30,6 +30,8 @@ ENDS = 600
 """Characters at the end of a result in which that is sought."""
 LONGEST_WORD = 60
 """Characters that a cut moves to spare a word. Longer ones are data, and may be cut."""
+_REMINDER, _REMINDER_ENDS = "<system-reminder>", "</system-reminder>"
+"""What Claude Code puts behind the results of its tools."""
 LEAST_GAIN = 64
 """Characters a stub must save at the least: its marker has about forty tokens, and less text may have had fewer."""
 
@@ -170,13 +172,23 @@ def shorten(result: ToolResult, settings: PruneSettings, ref: str = "") -> ToolR
 def _shorten_text(text: str, is_error: bool, settings: PruneSettings, ref: str) -> str:
     if len(text) <= settings.limit:
         return text
-    first, last = _to_word(text, head(text, settings.head)), _from_word(text, tail(text, settings.tail))
-    middle = text[len(first) : len(text) - len(last)]
-    failed = is_error or _FAILED.search(text, max(len(text) - ENDS, 0)) is not None
+    own = _without_reminders(text)
+    first, last = _to_word(own, head(own, settings.head)), _from_word(own, tail(own, settings.tail))
+    if len(first) + len(last) >= len(own):
+        first, last = own, ""
+    middle = own[len(first) : len(own) - len(last)]
+    failed = is_error or _FAILED.search(own, max(len(own) - ENDS, 0)) is not None
     errors = _error_lines(middle, settings.error_lines) if failed else ""
-    marker = _marker(len(middle) - len(errors), ref, settings.recall_tool)
+    marker = _marker(len(text) - len(first) - len(last) - len(errors), ref, settings.recall_tool)
     short = "\n".join(piece for piece in (first, marker, errors, last) if piece)
     return short if len(short) < len(text) else text
+
+
+def _without_reminders(text: str) -> str:
+    """What the tool said, without what a client put behind it: half of that would mislead."""
+    while text.rstrip().endswith(_REMINDER_ENDS) and (start := text.rfind(_REMINDER)) >= 0:
+        text = text[:start].rstrip()
+    return text
 
 
 def _to_word(text: str, first: str) -> str:

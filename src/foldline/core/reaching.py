@@ -20,7 +20,7 @@ LONGEST = 200
 """Characters of the line."""
 _LOOK = 4_000
 """Characters of a result, from either end, in which it is sought."""
-_MOST_FIELDS = 3
+_MOST_FIELDS = 2
 _COMMANDS = re.compile(
     r"\bgit (?:-\S+ (?:\S+ )?)?(?:push|commit|merge|rebase|cherry-pick|revert|tag|reset)\b"
     r"|\b(?:gh|glab) (?:pr|mr|issue|release|repo|label|workflow|run) (?:create|merge|close|comment|edit|review|reopen|"
@@ -40,9 +40,9 @@ _VERBS = re.compile(
 """What tools of that kind are named for."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-. ]+")
 _JSON = re.compile(r'\s*(?:\{|\[\s*[{\["\]])')
-_FIELDS = ("identifier", "key", "number", "html_url", "url", "permalink", "id", "status", "state", "message")
+_FIELDS = ("identifier", "key", "number", "id", "url", "permalink", "status", "state", "message")
 """Where an answer in JSON names what was made, the surest name first …"""
-_FIELD = re.compile(rf'"({"|".join(_FIELDS)})"\s*:\s*("(?:[^"\\\n]|\\.){{1,120}}"|\d{{1,20}})')
+_FIELD = re.compile(rf'"({"|".join(_FIELDS)})"[ \t]*:[ \t]*("(?:[^"\\\n]|\\.){{1,120}}"|\d{{1,20}})')
 """… and what it says there."""
 _TELLS = re.compile(
     r"^\s*[*+!]?\s*(?:[0-9a-f]{7,40}\.\.\.?[0-9a-f]{7,40}|\[(?:new|deleted|forced|rejected)[^\]]{0,40}\])\s.*->"

@@ -45,14 +45,17 @@ CLAMP_MARK = 60
 """Tokens that say what is missing from it."""
 USER_MARGIN = 0.85
 """Its ends may have more tokens for their characters than the whole."""
-TAIL_CLAMPED = 0.15
-"""The same of a tail whose results have to be shortened: they are what the agent is working with."""
+TAIL_CLAMPED = 0.25
+"""The same of a tail whose results have to be shortened: they are what the agent is working with, and readers miss what
+is left out of them."""
 TAIL_HEAVY = 0.25
 """Share of the room above which a tail is better shortened than kept whole."""
 LOG_MOST = 24_000
 """Tokens of a checkpoint with a work log: it is read like messages, and stands for many."""
 LOG_LEAST = 0.15
-"""Share of a checkpoint that a work log gets, however much the user said."""
+"""Share of a checkpoint that a work log gets, however much the user said …"""
+SHORT, SHORT_SHARE = 160, 0.7
+"""… in messages of more than so many characters. Shorter ones come before it, up to this share of what is left."""
 SAID_TWICE = 1.5
 """The user's words are shown in order, and the rules among them once more by themselves."""
 FRAME = 120
@@ -115,8 +118,10 @@ class Rooms:
         """What was asked for. Beside a carried message, its share of what is left; beside a large head, as much as the
         head has, or that share; never more than leaves the view at ease."""
         share = self.fixed + self.open * target // self.limit
-        margin = MARGIN if self.ease == self.limit else EASE_MARGIN
-        most = max(int(self.ease * margin) - self.carried, self.fixed + self.beside // 2)
+        aim = (
+            self.fixed + int((self.ease - self.fixed) * MARGIN) if self.ease == self.limit else self.ease * EASE_MARGIN
+        )
+        most = max(int(aim) - self.carried, self.fixed + self.beside // 2)
         return max(min(max(target, 2 * self.fixed), share, most), 1)
 
     @property
@@ -236,7 +241,8 @@ class Rooms:
         if not self.by_model:
             room = max(min(left, LOG_MOST + words), ruled)
             log = max(room - frame - words - JOINTS, int(room * LOG_LEAST))
-            return room, min(log, max(room - rules, 0))  # rules outrank the log
+            beside = max(room - rules, 0)  # rules outrank the log
+            return room, min(log, beside - min(self._short(facts), int(beside * SHORT_SHARE)))
         room = max(self.checkpoint(share, words), ruled)
         room = max(room, min(room + left, CHECKPOINT_MOST))
         noted = max(words, notes(facts, ledger, int(room * NOTES_SHARE), self.size).tokens)
@@ -255,6 +261,12 @@ class Rooms:
         """Tokens that the rules need which stand nowhere else."""
         tokens = notes(Facts(facts.of("rule")), Ledger(), max(self.beside, CHECKPOINT_LEAST), self.size).tokens
         return tokens + tokens // RULES_MORE
+
+    def _short(self, facts: Facts) -> int:
+        """Tokens of what the user said in few words, the rules aside."""
+        ruling = {fact.at for fact in facts.of("rule")}
+        short = [fact for fact in facts.of("user") if len(fact.text) <= SHORT and fact.at not in ruling]
+        return notes(Facts(tuple(short)), Ledger(), self.beside, self.size).tokens if short else 0
 
     def user(self, checkpoint: str) -> int:
         """Characters of the newest user message, larger than its room, that there is room for beside a checkpoint."""

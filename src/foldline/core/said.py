@@ -16,6 +16,7 @@ from itertools import accumulate, groupby, pairwise
 from operator import itemgetter
 
 from foldline.core.facts import Fact, Facts
+from foldline.core.offers import LONGEST
 from foldline.core.pieces import LEFT_OUT, PRESSING, RANKS, Piece, on_one_line
 from foldline.core.sentences import bears_rule, sentences, turns
 from foldline.core.styles import STYLES
@@ -151,7 +152,7 @@ def _place(message: Fact, telling: Mapping[int, Sequence[Fact]]) -> str:
 
 
 def _asked(fact: Fact) -> str:
-    return f" (asked: “{head(on_one_line(fact.about), 120)}”)" if fact.kind == "decision" and fact.about else ""
+    return f" (asked: “{head(on_one_line(fact.about), LONGEST)}”)" if fact.kind == "decision" and fact.about else ""
 
 
 def _worths(messages: Sequence[Fact]) -> Iterator[float]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from foldline.core.markup import ITEM, fenced
 
-_BREAK = re.compile(r"(?<=[.!?…])\s+|(?<=[.!?…][\"')\]])\s+|(?<=[。！？])")
+_BREAK = re.compile(r"(?<=[.!?…])\s+|(?<=[.!?…][\"')\]*_])\s+|(?<=[.!?…]\*\*|[.!?…]__)\s+|(?<=[。！？])")
 _RULE = re.compile(
     r"\b(?:never|always|(?<!\bi )(?<!\bwe )(?<!\bthey )(?:don'?t|do not)|(?:don'?t|do not) want|"
     r"must(?:n'?t)?|should(?:n'?t)?|shall|only|please not|avoid|without|except|unless|prefer|"

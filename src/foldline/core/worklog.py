@@ -9,7 +9,9 @@ with the tool, and the file where no line names it; the first message after the 
     [Edit] file_path: src/rows.py
     new_string: return [row for row in rows if row]
 
-    [tool output: Edit rows.py] `The file was changed.`
+    command: make test
+
+    [tool output] `4 passed`
 
 Lines of tools are quoted, and labelled as theirs. A later summary carries the labels on. Which lines are worth their
 tokens is decided in extract.py.
@@ -41,11 +43,13 @@ MOST_LINES = 160
 DEEPEST = 4
 """Levels of an argument that are taken apart; below, it stands as JSON."""
 PASSING = frozenset(
-    {"description", "prompt", "activeForm", "explanation", "justification"}  # told to a person or a helper in passing
+    {"prompt", "activeForm", "explanation", "justification"}  # told to a person or a helper in passing
     | {"output_mode", "head_limit", "timeout", "limit", "offset", "-A", "-B", "-C", "-n", "-i"}  # how, not what
     | {"old_string", "old_str", "old_text", "oldString", "oldText"}  # what was there before an edit is there no more
 )
 """Arguments that are seldom taken up again, or tell a reader little."""
+_PLAIN_CALLS = ("command: ", "pattern: ")
+"""How a call begins that needs no label: that a command was run and something searched for is seen."""
 ASIDE = 0.3
 """Weight of their lines."""
 TORN = 0.5
@@ -102,6 +106,11 @@ class Line(NamedTuple):
     def is_tools(self) -> bool:
         return TOOL in self.label
 
+    @property
+    def is_plain(self) -> bool:
+        """What it is can be seen without its label."""
+        return not self.label or (self.text.startswith(_PLAIN_CALLS) and not self.label.endswith(_FAILED))
+
 
 def entries(messages: Sequence[Message], failed: Set[tuple[int, str, str]] = frozenset()) -> Iterator[Line]:
     """Every line of the agent's, in order, its lists of tasks aside: the notes have those.
@@ -130,11 +139,12 @@ def outcomes(done: Iterable[Deed], start: int) -> Iterator[Line]:
     `start` is where deeds count from.
     """
     last = {deed.goal: deed for deed in done if deed.result is not None and not is_refused(deed)}
+    far = {deed.answer: deed for deed in last.values() if not deed.failed and reaches(deed)}
     for deed in last.values():
         assert deed.result is not None
-        far = not deed.failed and reaches(deed)
-        told = _came_of(deed.result, deed.failed, far) if deed.command or far else ""
-        label, weight = f"{TOOL}: {subject(deed.call)}", WHY if far else TORN
+        reaching = far.get(deed.answer) is deed  # of many deeds of one step, the last one tells what they come to
+        told = _came_of(deed.result, deed.failed, reaching) if deed.command or reaching else ""
+        label, weight = TOOL if deed.command else f"{TOOL}: {subject(deed.call)}", WHY if reaching else TORN
         yield from (Line(line, label, deed.answer - start, weight) for line in _lines(told))
 
 
@@ -175,6 +185,8 @@ def _called(call: ToolCall, index: int, outcome: str) -> Iterator[Line]:
     if not arguments:
         yield from (Line(line, label, index) for line in _lines(call.arguments, closing=True))
     for name, value in arguments.items():
+        if value is False:  # what was not asked for tells nothing
+            continue
         for number, line in enumerate(_lines(f"{name}: {_plain(value)}", closing=True)):
             aside = name in PASSING or isinstance(value, bool) or (number and _IMPORTS.match(line))
             yield Line(line, label, index, ASIDE if aside else TORN if number else 1.0)
@@ -252,7 +264,9 @@ def _caller(line: Line) -> tuple[str, int]:
 
 
 def _label(label: str, lines: Sequence[Line]) -> str:
-    """The label without the file, where a line has that."""
+    """The label without the file, where a line has that; none where none is needed."""
+    if lines[0].is_plain:
+        return ""
     whole = label.removesuffix(_FAILED)
     name, _, file = whole.partition(" ")
     named = file and not lines[0].is_tools and any(line.text.endswith((f"/{file}", f" {file}")) for line in lines)
