@@ -116,12 +116,14 @@ class Stock:
         covered: set[str] = {name for place in shelf.chosen for name in named.get(place, ())}
 
         def value(run: tuple[int, ...]) -> float:
-            new = frozenset().union(*(named[place] for place in run)) - covered
-            most = dict.fromkeys(new, 0.0)
+            mine: set[str] = set()
+            found, tokens = 0.0, float(LABEL_TOKENS)
             for place in run:
-                most |= {name: max(most[name], lines[place].weight) for name in named[place] & new}
-            tokens = LABEL_TOKENS + sum(len(lines[place].text) / 4 for place in run)
-            return math.fsum(weight * worth[name] for name, weight in most.items()) / tokens
+                new = [name for name in named[place] if name not in covered and name not in mine]
+                mine.update(new)
+                found += lines[place].weight * math.fsum([worth[name] for name in new])
+                tokens += len(lines[place].text) / 4
+            return found / tokens
 
         heap = [(-value(run), run) for run in self._runs(shelf.chosen)]
         heapq.heapify(heap)

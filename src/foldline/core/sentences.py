@@ -13,7 +13,10 @@ from typing import NamedTuple
 
 from foldline.core.markup import ITEM, fenced
 
-_BREAK = re.compile(r"(?<=[.!?…])\s+|(?<=[.!?…][\"')\]*_])\s+|(?<=[.!?…]\*\*|[.!?…]__)\s+|(?<=[。！？])")
+_BREAK = re.compile(
+    r"(?<=[.!?…\"')\]*_])(?:(?<=[.!?…])|(?<=[.!?…][\"')\]*_])|(?<=[.!?…]\*\*)|(?<=[.!?…]__))\s+|(?<=[。！？])"
+)
+"""Between two sentences: behind what ends the first, be it quoted, in brackets or in bold type."""
 _RULE = re.compile(
     r"\b(?:never|always|(?<!\bi )(?<!\bwe )(?<!\bthey )(?:don'?t|do not)|(?:don'?t|do not) want|"
     r"must(?:n'?t)?|should(?:n'?t)?|shall|only|please not|avoid|without|except|unless|prefer|"
