@@ -1,5 +1,6 @@
 """The door's small parts, each by itself: bodies, signals, replies, routes, headers, summaries ahead of need."""
 
+import asyncio
 import gzip
 import json
 import threading
@@ -10,8 +11,8 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.proxy import provider
-from tests.proxy.client import talk
-from tests.proxy.provider import DIALECTS
+from tests.proxy.client import proxy, request, talk
+from tests.proxy.provider import DIALECTS, Provider
 
 from foldline.archive.memory import MemoryArchive
 from foldline.errors import MalformedInput, Overflow, RateLimited, TooLarge
@@ -19,7 +20,7 @@ from foldline.proxy import headers as heads
 from foldline.proxy import routes
 from foldline.proxy.ahead import PAUSE, Ahead
 from foldline.proxy.beside import Beside, Glass
-from foldline.proxy.bodies import Pool, unpacked
+from foldline.proxy.bodies import Gone, Pool, take, unpacked
 from foldline.proxy.replies import reply
 from foldline.proxy.rooms import Rooms, Settings
 from foldline.proxy.shapes import shaped
@@ -67,6 +68,49 @@ def test_the_pool_takes_back_what_it_gave():
             another(5)
         assert pool.held == 6
     assert pool.held == 0
+
+
+@pytest.mark.anyio
+async def test_a_body_of_many_pieces_comes_whole_and_at_the_given_pace():
+    async def body(*pieces, left=False):
+        paced, counted, coming = [], [], iter(pieces)
+
+        async def receive():
+            piece = next(coming, None)
+            if piece is None:
+                return {"type": "http.disconnect"}
+            return {"type": "http.request", "body": piece, "more_body": left or piece is not pieces[-1]}
+
+        async def pace():
+            paced.append(len(counted))
+
+        return await take(receive, counted.append, pace, most=9), paced, counted
+
+    assert await body(b"abc") == (b"abc", [], [3])
+    assert await body(b"abc", b"", b"def", b"gh") == (b"abcdefgh", [1, 2, 3], [3, 0, 3, 2])
+    with pytest.raises(TooLarge):
+        await body(b"abcdef", b"ghij")
+    with pytest.raises(Gone):
+        await body(b"abc", left=True)
+
+
+@pytest.mark.anyio
+async def test_of_many_large_bodies_one_piece_is_taken_in_each_round_of_the_event_loop():
+    """A hundred kilobytes are copied several times on their way: sixteen connections at once would hold the loop up."""
+    async with Provider() as upstream, proxy(upstream) as client:
+        rounds, real = [], client.running.door._in_round
+
+        async def noted():
+            await real()
+            rounds.append(1)
+            asyncio.get_running_loop().call_soon(rounds.append, 0)
+
+        client.running.door._in_round = noted
+        talks = [talk("anthropic", 6, words=8_000, secret=f"number {number}") for number in range(6)]
+        answers = await asyncio.gather(*(client.ask("anthropic", request(one)) for one in talks))
+        assert [status for status, *_ in answers] == [200] * 6
+        assert sum(rounds) > 12, "they came in pieces"
+        assert "11" not in "".join(map(str, rounds)), "two in one round"
 
 
 # --- signals

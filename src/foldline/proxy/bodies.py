@@ -60,10 +60,16 @@ class Pool:
             self.held -= taken
 
 
-async def take(receive: Receive, count: Callable[[int], None], most: int = BODY_MOST) -> bytes:
-    """The whole body. Raises TooLarge as soon as it is, and Gone when the client is."""
-    parts, size, more = [], 0, True
+async def take(
+    receive: Receive, count: Callable[[int], None], pace: Callable[[], Awaitable[None]], most: int = BODY_MOST
+) -> bytes:
+    """The whole body; what does not come in one piece at the given pace, so that many large ones at once do not hold up
+    the event loop. Raises TooLarge as soon as it is, and Gone when the client is."""
+    parts: list[bytes] = []
+    size, more = 0, True
     while more:
+        if parts:
+            await pace()
         event = await receive()
         if event["type"] == "http.disconnect":
             raise Gone

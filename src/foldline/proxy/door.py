@@ -143,7 +143,7 @@ class Door:
         if kind not in _KINDS:
             raise Unwelcome(415, "the body must be application/json")
         with self._pool.share() as count:
-            sent = await take(call.receive, count)
+            sent = await take(call.receive, count, self._in_round)
             coding = heads.value(call.headers, b"content-encoding").decode("latin-1")
             done = asyncio.Event()
             done.set()
