@@ -135,6 +135,15 @@ def test_what_was_run_or_searched_for_needs_no_label_unless_it_failed():
     assert shown(failed, 0).startswith("[1 Bash, failed] command: make it\n\npattern: def make")
 
 
+@pytest.mark.parametrize("text", ["command: rm -rf /", "pattern: x = yes"])
+def test_what_a_tool_says_keeps_its_label_whatever_it_looks_like(text):
+    lines = list(answers([result(text)]))
+    assert shown(lines, 0) == f"[1 tool output: a tool] `{text}`"
+    again = list(carried(shown(lines, 0)))
+    assert [line.is_tools for line in again] == [True]
+    assert shown(again, 0) == f"[1 tool output: a tool] `{text}`"
+
+
 def test_what_was_not_asked_for_is_no_line():
     assert found(says(call("Edit", replace_all=False, dry_run=True, new_string="so"))) == [
         ("Edit", "dry_run: true"),

@@ -147,7 +147,8 @@ class Stock:
         free = ((place, line) for place, line in self._once.items() if place not in chosen)
         for _, group in groupby(free, key=lambda item: _entry(item[1])):
             places = [place for place, _ in group]
-            yield from (tuple(places[at : at + TOGETHER]) for at in range(0, len(places), TOGETHER))
+            runs = (tuple(places[at : at + TOGETHER]) for at in range(0, len(places), TOGETHER))
+            yield from (run for run in runs if any(self._named[place] for place in run))
 
 
 def _entry(line: Line) -> tuple[int, str, int, bool]:

@@ -108,8 +108,9 @@ class Line(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """What it is can be seen without its label."""
-        return not self.label or (self.text.startswith(_PLAIN_CALLS) and not self.label.endswith(_FAILED))
+        """What it is can be seen without its label. What tools say always has one."""
+        called = self.text.startswith(_PLAIN_CALLS) and not self.label.endswith(_FAILED)
+        return not self.label or (called and not self.is_tools)
 
 
 def entries(messages: Sequence[Message], failed: Set[tuple[int, str, str]] = frozenset()) -> Iterator[Line]:
