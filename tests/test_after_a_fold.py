@@ -179,3 +179,52 @@ def test_a_view_that_comes_back_joined_loses_nothing(dialect, caller):
         assert validators.check(shown, dialect) == []
     assert fitted.receipt.generation == folds > 1
     assert len(maker.archive.expand(fitted.receipt.checkpoint)) > 20
+
+
+def folded_notes(maker):
+    """The checkpoint of another session."""
+    request = worked(begun("anthropic"), 0, 30).request()
+    texts = [part["text"] for message in maker.fit(request).messages for part in message["content"] if "text" in part]
+    return next(text for text in texts if text.startswith("# Notes on the conversation so far"))
+
+
+@pytest.mark.parametrize("form", ["See:\n\n{}\n\nThat is all.", "{}\n\nTranslate that.", "{}"])
+@pytest.mark.parametrize("steps", [2, 10, 30])
+def test_a_checkpoint_that_somebody_quotes_takes_nothing_over(form, steps):
+    maker = Compactor(Budget(window=8_000, reserve=500), secret=b"s")
+    quoted = form.format(folded_notes(maker))
+    session = worked(Session("anthropic").user("Review it. Never touch conf9.toml."), 100, 100 + steps).user(quoted)
+    fitted = maker.fit(session.request())
+    texts = [part.get("text") for message in fitted.messages for part in message["content"]]
+    assert quoted in texts, "the newest message stands as it is"
+    if fitted.receipt.action == "rest":
+        assert fitted.messages == session.request()["messages"]
+    folds = 0
+    for step in range(12):
+        again = maker.fit(worked(session.assistant("ok"), 200 + step, 201 + step).request())
+        folds += again.receipt.action == "compact"
+        assert "Never touch conf9.toml." in json.dumps(again.messages)
+    assert folds < 6, "it does not fold in every turn"
+
+
+def test_what_begins_alike_before_a_joined_checkpoint_does_not_hide_it():
+    maker, session = Compactor(Budget(window=8_000, reserve=500), secret=b"s"), worked(begun("anthropic"), 0, 30)
+    shown = maker.fit(session.request()).messages
+    lead = "# Notes on the build\nUse make.\n\n# Notes on the conversation so far, by Bob"
+    first = {"role": "user", "content": f"{lead}\n\n{shown[0]['content'][0]['text']}"}
+    more = [{"role": "user", "content": [{"type": "text", "text": f"more {n} {FILLER * 40}"}]} for n in range(25)]
+    answers = [{"role": "assistant", "content": [{"type": "text", "text": f"did {n}"}]} for n in range(25)]
+    view = [first, *shown[1:], *(one for pair in zip(answers, more, strict=True) for one in pair)]
+    fitted = maker.fit(view)
+    assert fitted.receipt.action == "compact"
+    assert json.dumps(fitted.messages).count("This conversation goes on from an earlier one.") == 1
+
+
+def test_cache_marks_are_not_multiplied_when_a_message_is_divided():
+    maker, session = Compactor(Budget(window=8_000, reserve=500), secret=b"s"), worked(begun("anthropic"), 0, 30)
+    shown = joined(maker.fit(session.request()).messages, "anthropic")
+    text = "\n\n".join(part["text"] for part in shown[0]["content"])
+    shown[0] = {"role": "user", "content": [{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}]}
+    answer = {"role": "assistant", "content": [{"type": "text", "text": "yes"}]}
+    fitted = maker.fit([*shown, answer, {"role": "user", "content": "Go on."}])
+    assert json.dumps(fitted.messages).count("cache_control") == 1

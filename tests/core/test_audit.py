@@ -526,7 +526,7 @@ LOOSE = [
 @pytest.mark.parametrize("line", LOOSE)
 def test_a_rule_gives_no_freedom_that_the_user_did_not_give(line):
     strict = user("Never rename the public API without asking me.")
-    assert faults(line, work(strict), "constraints") == ["consent" if line == LOOSE[-1] else "unsaid"]
+    assert faults(line, work(strict), "constraints") == ["unsaid"]
     assert faults(line, work(strict, user(f"From now on: {line}.")), "constraints") == []
 
 
@@ -727,3 +727,25 @@ def test_words_that_the_user_never_said_are_not_put_into_the_user_s_mouth():
     found = audit(Summary("checkpoint", (Section("goal", "Goal", text),)), evidence)
     assert found.summary.get("goal") == "The user wants the CSV export with green tests"
     assert [finding.fault for finding in found.findings] == ["invented"]
+
+
+LEFT = "Left to do:\n1. Look at the parser.\n2. Push to main."
+
+
+@pytest.mark.parametrize(
+    ("line", "asked", "answer", "stands"),
+    [
+        ("The user approved step 2: push to main", LEFT, "Ok! It fails on lines 2, 14 of the log.", False),
+        ("User approved 2. Push to main", LEFT, "Sure. It broke 2, 3 times today.", False),
+        ("The user approved step 2: push to main", LEFT, "Skip 1, 2 and do the rest.", False),
+        (
+            "The user agreed to running the migration",
+            f"{LEFT}\n\nShall I run the migration?",
+            "Yes. The log breaks at lines 2, 14.",
+            True,
+        ),
+    ],
+)
+def test_numbers_beside_a_yes_are_no_options(line, asked, answer, stands):
+    found = faults(line, work(user("Sort the report."), said(asked), user(answer)), "done")
+    assert (found == []) == stands

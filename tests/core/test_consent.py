@@ -157,6 +157,11 @@ OPEN = [
     "The endpoint accepted the payload",
     "The user objected to pushing",
     "The agent has no autonomy to push",
+    "Permission: ask the user before deploying to staging",
+    "The parser rule that February has 28 days no longer holds",
+    "The restriction on tags was lifted in the script",
+    "The client received a 200 reply; the reply was positive",
+    "OK to push fix/tags? The user has not answered yet",
     "",
 ]
 

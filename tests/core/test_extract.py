@@ -331,7 +331,7 @@ def test_of_calls_that_share_an_id_only_the_one_that_failed_is_marked():
         for line in carried(extract(messages, Facts(), 500, estimate, done=done).get("context"))
         if "all" in line.text
     ]
-    assert line.label == ""
+    assert line.label == "call"
 
 
 def test_how_a_check_ended_is_told_and_what_a_look_found_is_not():

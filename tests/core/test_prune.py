@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -278,6 +279,13 @@ def test_what_a_client_put_behind_a_result_is_not_shown_by_half(times):
     shown = shorten(result(whole), PruneSettings()).text
     left_out = len(whole) - len("one line of it")
     assert shown == f"one line of it\n[… {left_out:,} characters left out here; original {result(whole).ref} …]"
+
+
+def test_many_reminders_take_no_time():
+    began = time.process_time()
+    shorten(result("word " * 900 + "<system-reminder></system-reminder>\n" * 60_000), PruneSettings())
+    shorten(result("word " * 900 + "</system-reminder>\n" * 60_000), PruneSettings())
+    assert time.process_time() - began < 2
 
 
 def test_one_that_says_how_a_reminder_ends_is_shown_as_it_is():

@@ -108,6 +108,13 @@ def test_a_huge_answer_is_looked_at_by_its_ends():
     assert time.process_time() - began < 1
 
 
+@pytest.mark.parametrize("words", ["curl ", "gh api ", "git -C "])
+def test_a_huge_command_takes_no_time(words):
+    began = time.process_time()
+    assert not reaches(ran(words * 100_000))
+    assert time.process_time() - began < 1
+
+
 def test_the_log_tells_it_as_the_tools_word():
     pushed = ran("git push", "To host\n   0c1d2e3..4f5a6b7  main -> main")
     (line,) = outcomes([pushed], 0)

@@ -15,7 +15,7 @@ from typing import Any
 from foldline.core.extract import VERSION as EXTRACT
 from foldline.core.facts import Facts
 from foldline.core.ledger import Ledger
-from foldline.core.notes import SNAPSHOT_LENGTH, notes
+from foldline.core.notes import SNAPSHOT_LENGTH, WHOLE, notes
 from foldline.core.prompts import fill, prompt
 from foldline.core.summary import Summary, render
 from foldline.core.text import head
@@ -138,7 +138,7 @@ def compose(
     before = [_opening(frame, quotes=summary.version == EXTRACT), render(summary)]
     after = [f"## The latest messages before these notes\n{snapshot}" if snapshot else "", *_closing(frame)]
     used = sum(size(piece) + 2 for piece in (*before, *after) if piece)
-    noted = notes(facts, ledger, max(room - used, 0), size, before[1], whole=room)
+    noted = notes(facts, ledger, max(room - used, 0), size, before[1], whole=room * WHOLE)
     text = "\n\n".join(piece for piece in (*before, noted.text, *after) if piece)
     return Composed(text, size(text), noted.left_out, noted.in_part)
 

@@ -39,6 +39,7 @@ _DEED = (
     r"reset|plan|change|design|approach|proposal|request|access|transfer|payment|purchase|refund|upgrade|rewrite)"
 )
 _DOING = r"(?:force-?)?(?:push|deploy|merg|releas|delet|publish|dropp|wip)ing"
+_RULE = r"(?:rule|restriction|ban|prohibition)s?"
 _OBJECTS_NOT = r"(?:did not|didn't|does not|doesn't|has not|hasn't|never|raised no) object(?:ed|ions?)?"
 _NOT_ASKED = r"(?:no longer|does not|doesn't) (?:wants? to be asked|needs? (?:any |further )?(?:approval|permission))"
 _CLAIMS = tuple(
@@ -62,16 +63,17 @@ _CLAIMS = tuple(
         rf"\b{_PERSON}\b[^.\n]{{0,20}}\bno (?:objections?|concerns?|reservations|problems? with|issues? with)\b",
         rf"\bno (?:objections?|concerns|reservations) (?:from|by) (?:the |our )?{_PERSON}\b",
         rf"\b{_PERSON}{_ADVERBS}\s?{_OBJECTS_NOT}\b|\b(?:{_PERSON}|{_DOING}) {_NOT_ASKED}\b",
-        rf"\bask\w*\b[^.\n]{{0,60}}\b(?:got|received|was given) (?:a |an )?(?:clear )?{_YES}(?!\w)|"
-        r"\b(?:answer|reply) was (?:a |an )?(?:clear )?(?:yes|affirmative|positive)\b",
+        rf"\bask\w*\b[^.\n]{{0,60}}\b(?:(?:got|received|was given) (?:a |an )?(?:clear )?{_YES}(?!\w)|"
+        r"(?:answer|reply) was (?:a |an )?(?:clear )?(?:yes|affirmative|positive)\b)",
         rf"\b(?:have|has|had|got|received|obtained|given|granted)\s+(?:\w+\s+){{0,2}}{_NOUN} (?:to|for) "
         rf"(?:\w+ ){{0,2}}{_DEED}",
-        rf"^\W*(?:{_SURE_NOUN}|permission|authori[sz]ation)\s?[:=](?=\s?\w)",
-        rf"\b(?:blanket|standing) (?:{_NOUN})\b|^\W*ok(?:ay)? to {_DEED}",
+        rf"^\W*(?:{_SURE_NOUN}|permission|authori[sz]ation)\s?[:=](?=\s?\w)(?!\s?(?:ask|need|requir|wait|none|not)\w*)",
+        rf"\b(?:blanket|standing) (?:{_NOUN})\b|^\W*ok(?:ay)? to {_DEED}(?![^.\n]{{0,80}}\?)",
         rf"\b{_DOING}\b[^.\n]{{0,40}}\b(?:is|are) (?:now )?(?:allowed|permitted|fine|ok|okay)\b"
         r"(?! (?:for|in|on|by|with))",
-        r"\b(?:rule|restriction|ban|prohibition)s?\b[^.\n]{0,60}\b(?:no longer (?:appl\w+|holds?)|"
-        r"(?:was|were|is|are|been) (?:now )?(?:lifted|waived|suspended))\b",
+        rf"\b{_RULE}\b[^.\n]{{0,60}}\b(?:was|were|is|are|been) (?:now )?(?:waived|suspended)\b",
+        rf"\b{_RULE}\b[^.\n]{{0,30}}\b(?:{_DOING}|{_DEED})\b[^.\n]{{0,30}}"
+        r"\b(?:no longer (?:appl\w+|holds?)|(?:was|were|is|are|been) (?:now )?lifted)\b",
         rf"\b{_PERSON}{_ADVERBS}\s+(?:lifted|withdrew|took back|relaxed|revoked)\b[^.\n]{{0,20}}\b(?:rule|restriction|"
         r"ban|prohibition)\b",
         rf"\b(?:full|complete) autonomy to {_DEED}|\b{_DEED}\b[^.\n]{{0,20}}\bat (?:its|my|our) (?:own )?discretion\b|"

@@ -269,8 +269,10 @@ class Compaction:
         spare = room - composed.tokens
         if spare > SPARE and written.author == EXTRACTED and not composed.left_out:  # the log takes what notes leave
             space = self.size(render(written.summary)) + spare
-            written = yield from self._written(cut, span, space, replace(options, cheap=None, fallback=None))
-            composed = compose(written.summary, told, ledger, snapshot, frame, room, self.size)
+            longer = yield from self._written(cut, span, space, replace(options, cheap=None, fallback=None))
+            fuller = compose(longer.summary, told, ledger, snapshot, frame, room, self.size)
+            if all(section == "read-files" for section, _ in fuller.left_out):  # nothing else gives way to a log
+                written, composed = longer, fuller
         checkpoint = self.spans.checkpoint(cut, span, written, ledger, composed.text)
         length = self.rooms.user(checkpoint.text) if step.clamp_user else 0
         try:

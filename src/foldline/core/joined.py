@@ -14,9 +14,9 @@ from dataclasses import replace
 from itertools import accumulate, chain
 
 from foldline.core.options import Options
-from foldline.model import Conversation, Message, Origin, Part, Text
+from foldline.model import EMPTY, Conversation, Message, Origin, Part, Text
 
-BEGINS, _ENDS = "# Notes on the", "\n# End of the notes"
+BEGINS, _ENDS = "# Notes on the conversation so far", "\n# End of the notes"
 """How a checkpoint begins and ends: what does not is none, and is not looked up."""
 
 
@@ -30,17 +30,16 @@ def notes_in(message: Message) -> tuple[str, ...]:
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    """Where such texts begin, at the beginning of a line, and end."""
-    start = text.find(BEGINS)
-    while start >= 0:
-        stop = start + 1
-        if text[start - 1 : start] in ("", "\n"):
-            end = text.find(_ENDS, start)
-            if end < 0:
-                return
-            stop = end + len(_ENDS)
-            yield start, stop
-        start = text.find(BEGINS, stop)
+    """Where such texts begin, at the beginning of a line, and end. What begins last before an end is what ends there: a
+    checkpoint has no such line inside."""
+    at = 0
+    while (end := text.find(_ENDS, at)) >= 0:
+        start = end
+        while (start := text.rfind(BEGINS, at, start)) >= 0:
+            if text[start - 1 : start] in ("", "\n"):
+                yield start, end + len(_ENDS)
+                break
+        at = end + len(_ENDS)
 
 
 def parted(message: Message, known: Container[str]) -> tuple[Message, ...]:
@@ -55,20 +54,21 @@ def parted(message: Message, known: Container[str]) -> tuple[Message, ...]:
 
 
 def _pieces(part: Part, known: Container[str]) -> Iterator[Part]:
-    """A part, or what stands in it before, between and behind checkpoints."""
-    at = 0
-    for start, stop in _spans(part.text) if type(part) is Text else ():
-        if type(part) is Text and part.text[start:stop] in known:
-            yield from _text(part, at, start)
-            yield replace(part, text=part.text[start:stop])
+    """A part, or what stands in it before, between and behind checkpoints. The fields of the part go with the last."""
+    if type(part) is not Text:
+        yield part
+        return
+    found, at = list[str](), 0
+    for start, stop in _spans(part.text):
+        if part.text[start:stop] in known:
+            found += [part.text[at:start].strip("\n"), part.text[start:stop]]
             at = stop
-    yield from _text(part, at, len(part.text)) if type(part) is Text and at else (part,)
-
-
-def _text(part: Text, start: int, stop: int) -> Iterator[Text]:
-    words = part.text[start:stop].strip("\n")
-    if words.strip():
-        yield replace(part, text=words)
+    if not found:
+        yield part
+        return
+    *first, last = [words for words in (*found, part.text[at:].strip("\n")) if words.strip()]
+    yield from (replace(part, text=words, extra=EMPTY) for words in first)
+    yield replace(part, text=last)
 
 
 def divided(

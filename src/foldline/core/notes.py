@@ -24,6 +24,9 @@ TRIES = 3
 """How often more pieces are chosen, where those that are in left room for another, …"""
 NEARLY = 2
 """… or half of it: together with the others it has fewer tokens than by itself."""
+WHOLE = 3
+"""Characters for each token of a checkpoint up to which a user message is shown as it is, pasted blocks and all, where
+the others leave room for it: three quarters of the checkpoint. What a user pasted is mostly what is to be done."""
 SNAPSHOT_LENGTH = 400
 """Characters of each message that the snapshot shows."""
 NEEDED = 5

@@ -21,8 +21,13 @@ _TAKES = re.compile(
     rf"(?P<name>[A-H]{_ENDS}|[a-h](?=\))|\d{{1,2}}{_ENDS})"
 )
 _NUMBER = re.compile(r"\d+")
-_SEVERAL = re.compile(r"\b\d{1,2}(?:(?:\s*,\s*(?:and\s+)?|\s+(?:and|&)\s+)#?\d{1,2}\b)+")
-"""Several of them by their numbers."""
+_SEVERAL = re.compile(
+    r"^\W{0,3}(?:(?:please|let's|just|only|skip|do|fix|take|pick|choose|apply|address|drop|leave|start with|go with|"
+    r"options?|items?|numbers?|points?)\s+){0,3}(?P<names>#?\d{1,2}(?:(?:\s*,\s*(?:and\s+)?|\s+(?:and|&)\s+)#?\d{1,2})+)"
+    r"(?=\W*$|[.,;:!]|\s+(?:and|then|but|now|please|first)\b)",
+    re.I,
+)
+"""Several of them by their numbers, at the beginning: elsewhere numbers are of lines and of days."""
 _OPTION = re.compile(
     r"^[ \t]*(?:[-*+•>]\s+|#{1,6}\s+|\|\s*)?(?:\*\*|__)?\(?(?:#|(?:[Oo]ption|[Cc]hoice|[Aa]pproach)\s+)?"
     r"(?P<name>[A-Ha-h]|\d{1,2})(?:\*\*|__)?(?:[).:]|\s+[-–—|](?=\s))(?P<says>.*\S)",
@@ -30,11 +35,16 @@ _OPTION = re.compile(
 )
 
 
+def names_several(answer: str) -> bool:
+    """It begins with the numbers of several options: nothing else can be meant, whether it was asked for or not."""
+    return _SEVERAL.match(answer) is not None
+
+
 def taken(answer: str, offered: str) -> str:
     """The options that the answer names, as they were offered; "" where it names none."""
     named = [(found.start("name"), found["name"].upper()) for found in _TAKES.finditer(answer)]
-    for several in _SEVERAL.finditer(answer):
-        named += [(found.start(), found.group()) for found in _NUMBER.finditer(answer, *several.span())]
+    if several := _SEVERAL.match(answer):
+        named += [(found.start(), found.group()) for found in _NUMBER.finditer(answer, *several.span("names"))]
     if not named:
         return ""
     wanted = dict.fromkeys(name for _, name in sorted(named))

@@ -186,9 +186,17 @@ def _shorten_text(text: str, is_error: bool, settings: PruneSettings, ref: str) 
 
 def _without_reminders(text: str) -> str:
     """What the tool said, without what a client put behind it: half of that would mislead."""
-    while text.rstrip().endswith(_REMINDER_ENDS) and (start := text.rfind(_REMINDER)) >= 0:
-        text = text[:start].rstrip()
-    return text
+    end = stop = _trimmed(text, len(text))
+    while text.endswith(_REMINDER_ENDS, 0, stop) and (start := text.rfind(_REMINDER, 0, stop)) >= 0:
+        stop = _trimmed(text, start)
+    return text[:stop] if stop < end else text
+
+
+def _trimmed(text: str, stop: int) -> int:
+    """Where a text ends that goes so far, without the white space at its end."""
+    while stop and text[stop - 1].isspace():
+        stop -= 1
+    return stop
 
 
 def _to_word(text: str, first: str) -> str:

@@ -25,8 +25,8 @@ _COMMANDS = re.compile(
     r"\bgit (?:-\S+ (?:\S+ )?)?(?:push|commit|merge|rebase|cherry-pick|revert|tag|reset)\b"
     r"|\b(?:gh|glab) (?:pr|mr|issue|release|repo|label|workflow|run) (?:create|merge|close|comment|edit|review|reopen|"
     r"ready|delete|run|rerun|note)\b"
-    r"|\b(?:gh|glab) api\b.*\s(?:-f|-F|-X|--field|--method|--raw-field)\b"
-    r"|\bcurl\b.*\s(?:-X ?(?:POST|PUT|PATCH|DELETE)|-d|--data\S*)\b"
+    r"|\b(?:gh|glab) api\b.{0,400}?\s(?:-f|-F|-X|--field|--method|--raw-field)\b"
+    r"|\bcurl\b.{0,400}?\s(?:-X ?(?:POST|PUT|PATCH|DELETE)|-d|--data\S*)\b"
     r"|\b(?:npm|yarn|pnpm|cargo|poetry|uv|twine|gem) (?:publish|upload|push)\b"
     r"|\b(?:docker|podman) (?:push|run|compose up)\b|\b(?:kubectl|helm|terraform|pulumi|flyctl|vercel|wrangler) "
     r"(?:apply|delete|rollout|install|upgrade|destroy|up|deploy)\b",

@@ -16,6 +16,7 @@ from foldline.core.checkpoint import Checkpoint
 from foldline.core.joined import BEGINS, notes_in, parted
 from foldline.core.mend import ORPHAN, SECOND
 from foldline.core.repair import GO_ON, NOTHING_SAID, OPENING
+from foldline.core.usertext import own_words
 from foldline.model import Message, Origin, Text
 
 _OURS = frozenset({OPENING, NOTHING_SAID, GO_ON})
@@ -76,16 +77,26 @@ class Returned:
 
     def apart(self, known: Mapping[str, Checkpoint]) -> tuple[tuple[Message, ...], ...]:
         """Each message as those that it was joined from; nothing where no checkpoint is joined with others."""
-        if known.keys().isdisjoint(text for texts in self._joined.values() for text in texts):
-            return ()
+        found = ((at, known[text]) for at, texts in self._joined.items() for text in texts if text in known)
+        joined = {at for at, checkpoint in found if self._leads(at, checkpoint)}
         given = enumerate(self._given)
-        return tuple(parted(message, known) if at in self._joined else (message,) for at, message in given)
+        return tuple(parted(one, known) if at in joined else (one,) for at, one in given) if joined else ()
+
+    def _leads(self, at: int, checkpoint: Checkpoint) -> bool:
+        """Whether it can be the checkpoint of a view that begins here, and is not one that somebody quotes: what the
+        agent said stands before it only if it is pinned, and so is covered with all that the user said there."""
+        before = self._messages[:at]
+        if checkpoint.recipe.direction == "from" or not any(one.role == "assistant" for one in before):
+            return True
+        said = frozenset(fact.text for fact in checkpoint.facts.of("user"))
+        return all(not (words := own_words(one)) or words in said for one in before)
 
     def known(self, known: Mapping[str, Checkpoint]) -> tuple[tuple[Message, ...], tuple[tuple[int, Checkpoint], ...]]:
         """The messages, those with a known text as summaries; where each of them stands last, and what it is."""
         found = list(self._messages)
+        known = {text: one for text, one in known.items() if text in self._last and self._leads(self._last[text], one)}
         for index in self._alike:
             if found[index].text in known:
                 found[index] = self._marked.setdefault(index, replace(found[index], origin=Origin.SUMMARY))
-        places = sorted((self._last[text], text) for text in known if text in self._last)
+        places = sorted((self._last[text], text) for text in known)
         return tuple(found), tuple((place, known[text]) for place, text in places)

@@ -21,7 +21,7 @@ from foldline.core.ground import Ground
 from foldline.core.ledger import Ledger
 from foldline.core.limits import Limits
 from foldline.core.meter import Meter
-from foldline.core.notes import needed, notes
+from foldline.core.notes import WHOLE, needed, notes
 from foldline.core.usertext import own_words
 from foldline.core.worklog import entries
 from foldline.model import Message, Origin
@@ -235,7 +235,8 @@ class Rooms:
         """Tokens for the checkpoint, and in it for the summary: what the frame, with the snapshot, and the program's
         own notes leave, the user's words first of all. `left` is what the messages that stay, of so many tokens, leave
         of the target; the rules may take what they leave of the view."""
-        words = needed(facts, ledger, self.size, self.checkpoint(share) if self.by_model else left)
+        whole = (self.checkpoint(share) if self.by_model else left) * WHOLE
+        words = needed(facts, ledger, self.size, whole)
         rules = frame + JOINTS + self._rules(facts)
         ruled = max(self._least(rules + CHECKPOINT_EVER * self.by_model), min(rules, self.beside - stay))
         if not self.by_model:

@@ -33,7 +33,7 @@ from foldline.core.errors_seen import closing_line, is_refused, telling_line
 from foldline.core.plans import plans
 from foldline.core.reaching import came_of, reaches
 from foldline.core.text import beginning, head
-from foldline.core.tools import call_touches, reads
+from foldline.core.tools import call_touches, command_of, reads
 from foldline.model import Message, Origin, Text, ToolCall, ToolResult
 
 LONGEST = 2_000
@@ -78,6 +78,8 @@ _EXPLAINS = re.compile(
 _LABEL = re.compile(r"\[([^\[\]]{1,200})\](?: (.*))?$")
 _TICKS = re.compile(r"`+")
 _FAILED = ", failed"
+_CALL = "call"
+"""The label of a call that had none, in an earlier summary."""
 _BLANKS = r"[ \t\u00a0\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]{0,3}"
 """What a reader may overlook before a heading."""
 _OWN_LINE = re.compile(rf"{_BLANKS}(?:#{{2,6}}\s|#\s+(?:Notes on the conv|End of the notes)|</?[a-z]+-files>)", re.I)
@@ -101,6 +103,8 @@ class Line(NamedTuple):
     """What it tells a reader who has only this line, beside what others tell."""
     call: int = 0
     """Which part of its message it is from, if it is from a call."""
+    plain: bool = False
+    """What kind of call that is can be seen where it begins."""
 
     @property
     def is_tools(self) -> bool:
@@ -109,8 +113,7 @@ class Line(NamedTuple):
     @property
     def is_plain(self) -> bool:
         """What it is can be seen without its label. What tools say always has one."""
-        called = self.text.startswith(_PLAIN_CALLS) and not self.label.endswith(_FAILED)
-        return not self.label or (called and not self.is_tools)
+        return not self.label or (self.plain and self.text.startswith(_PLAIN_CALLS) and not self.is_tools)
 
 
 def entries(messages: Sequence[Message], failed: Set[tuple[int, str, str]] = frozenset()) -> Iterator[Line]:
@@ -126,7 +129,8 @@ def entries(messages: Sequence[Message], failed: Set[tuple[int, str, str]] = fro
                 yield from (Line(line, "", index, _weight(line)) for line in _lines(part.text, closing=True))
             elif isinstance(part, ToolCall) and not plans(part.name):
                 outcome = _FAILED if (index, part.id, part.arguments) in failed else ""
-                yield from (line._replace(call=nth) for line in _called(part, index, outcome))
+                plain = not outcome and (bool(command_of(part)) or "pattern" in part.parsed())
+                yield from (line._replace(call=nth, plain=plain) for line in _called(part, index, outcome))
 
 
 def _weight(said: str) -> float:
@@ -252,7 +256,8 @@ def _entry(lines: Iterable[Line], number: str) -> Iterator[str]:
     for place, ((label, _), group) in enumerate(groupby(lines, key=_caller)):
         same = list(group)
         head, *rest = map(_quoted, same)
-        marks = " ".join(filter(None, ("" if place else number, label if same[0].message < 0 else _label(label, same))))
+        told = _carried_label(label, same) if same[0].message < 0 else _label(label, same)
+        marks = " ".join(filter(None, ("" if place else number, told)))
         if place and not marks:
             yield ""
         yield f"[{marks}] {head}" if marks else _plainly(head)
@@ -272,6 +277,11 @@ def _label(label: str, lines: Sequence[Line]) -> str:
     name, _, file = whole.partition(" ")
     named = file and not lines[0].is_tools and any(line.text.endswith((f"/{file}", f" {file}")) for line in lines)
     return name + label[len(whole) :] if named else label
+
+
+def _carried_label(label: str, lines: Sequence[Line]) -> str:
+    """The label that lines had in an earlier summary; that of a call where its beginning is there no more."""
+    return label.removesuffix(_CALL).rstrip() if lines[0].is_plain else label
 
 
 def _plainly(text: str) -> str:
@@ -318,8 +328,10 @@ def carried(text: str) -> Iterator[Line]:
         found = _LABEL.match(raw)
         inner = raw[1:] if raw[0] == " " and _LABEL.match(raw, 1) else raw  # moved in when it was shown
         label, words = (found.group(1), found.group(2) or "") if found else (label, inner)
+        if words.startswith(_PLAIN_CALLS) and (not label or label.isdigit()):
+            label = f"{label} {_CALL}".lstrip()
         spoken = not label or label.isdigit()
-        line = Line(words.rstrip(), label, message, _weight(words) if spoken else 1.0)
+        line = Line(words.rstrip(), label, message, _weight(words) if spoken else 1.0, plain=label.endswith(_CALL))
         if line.is_tools:
             line = line._replace(text=_unquoted(line.text.strip()))
         if line.text.strip():
