@@ -444,3 +444,20 @@ def test_a_message_shown_in_part_is_counted_also_where_it_has_a_picture():
 def test_a_rule_that_ends_with_code_closes_its_fence_on_a_line_of_its_own():
     noted = notes(Facts((fact("rule", "Only use this:\n```\nmake\n```", 0),)), Ledger(), 1_000, len)
     assert "\n```\n” [1]" in noted.text
+
+
+def test_the_newest_errors_come_before_older_ones_whether_they_are_cured_or_not():
+    cured = [fact("error", f"OldError: number {n}", n, "make succeeded") for n in range(5)]
+    opened = [fact("error", f"NewError: number {n}", 10 + n) for n in range(4)]
+    text = made(*cured, *opened, room=360).text
+    assert [n for n in range(5) if f"OldError: number {n}" in text] == [3, 4]
+    assert [n for n in range(4) if f"NewError: number {n}" in text] == [1, 2, 3]
+    assert "(4 more left out for want of room)" in text
+
+
+def test_what_was_done_comes_before_files_that_were_only_read():
+    tasks = [fact("done", f"task {n} of the plan", n) for n in range(6)]
+    read = Ledger(files=tuple((f"src/some/file_{n}.py", frozenset({"read"})) for n in range(20)))
+    text = made(*tasks, ledger=read, room=300).text
+    assert text.count("- [x]") == 6
+    assert text.count("file_") < 20

@@ -27,8 +27,9 @@ LEAST_ROOT = 12
 """Characters of a common folder that are worth a line of their own."""
 FIRST_TASKS = 5
 """Open tasks that come before everything else."""
-FRESH_ERRORS = 3
-"""Errors that are not cured, the newest: what is older has been lived with."""
+FRESH_ERRORS, FRESH_CURED = 3, 2
+"""Errors that are not cured, the newest: what is older has been lived with. And cured ones: who does not know what went
+wrong does it again."""
 LEFT_OUT = " left out here)"
 """How a message ends that is shown in part."""
 ROOT = -1
@@ -43,10 +44,10 @@ RANKS: Mapping[str, float] = {
     "said": 3,  # nothing else can bring the user's words back
     "again": 4,  # from messages that are plans: only where they do not stand there as a whole
     "files": 5,  # short, and what the next step will touch
-    "open errors": 5,
+    "fresh errors": 5,
     "earlier": 5,  # all that is left of what it stands for
     "done": 5,  # readers miss what was done more than anything
-    "errors": 6,  # cured ones, and old ones
+    "errors": 6,  # older ones
     "commands": 7,
     "read": 8,
 }
@@ -108,9 +109,11 @@ def states(facts: Facts) -> Iterator[Piece]:
     for fact in facts.of("approval"):
         text = f"- The assistant asked, and has no answer yet: “{on_one_line(fact.text)}” [{fact.at + 1}]"
         yield Piece("waiting", text, RANKS["waiting"], PRESSING, fact.at)
-    fresh = [fact for fact in facts.of("error") if fact.about in ("", REFUSED)][-FRESH_ERRORS:]
-    for fact in facts.of("error"):
-        rank = RANKS["open errors" if fact in fresh else "errors"]
+    errors = facts.of("error")
+    fresh = [fact for fact in errors if fact.about in ("", REFUSED)][-FRESH_ERRORS:]
+    fresh += [fact for fact in errors if fact.about not in ("", REFUSED)][-FRESH_CURED:]
+    for fact in errors:
+        rank = RANKS["fresh errors" if fact in fresh else "errors"]
         yield Piece("errors", f"- {_trouble(fact)} [{fact.at + 1}]", rank, fact.at, fact.at)
 
 
