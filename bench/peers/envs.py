@@ -29,6 +29,10 @@ LOOK = 2.0
 """Seconds between two looks at how long a job has been running."""
 
 
+VOCABULARIES = "litellm"
+"""The peer whose wheel has them."""
+
+
 class Late(Exception):
     """A job did not end in time."""
 
@@ -118,7 +122,7 @@ def used(pid: int) -> float:
 
 def vocabularies() -> str:
     """tiktoken downloads its files; litellm's wheel has them, so everyone who counts with tiktoken is given those."""
-    found = sorted(CACHE.glob("litellm/venv/lib/*/site-packages/litellm/litellm_core_utils/tokenizers"))
+    found = sorted(CACHE.glob(f"{VOCABULARIES}/venv/lib/*/site-packages/litellm/litellm_core_utils/tokenizers"))
     return str(found[0]) if found else ""
 
 

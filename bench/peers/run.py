@@ -86,6 +86,18 @@ def asked(messages: chats.Chat, share: float) -> dict[str, Any]:
     return {"messages": messages, "tokens": round(tokens(messages) * share), "share": share}
 
 
+def installed(chosen: list[Peer]) -> dict[str, str]:
+    """All of them before any is measured, and whose vocabularies the others use; why some cannot be."""
+    missing: dict[str, str] = {}
+    for peer in dict.fromkeys((*(peer for peer in PEERS if peer.name == envs.VOCABULARIES), *chosen)):
+        try:
+            envs.install(peer)
+        except envs.Broken as error:
+            missing[peer.name] = str(error)
+            print(f"{peer.name}: {error}", file=sys.stderr)
+    return missing
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", default="", help="only these, by name, with commas between them")
@@ -93,11 +105,10 @@ def main() -> int:
     options = parser.parse_args()
     chosen = [peer for peer in (US, *PEERS) if not options.peers or peer.name in options.peers.split(",")]
     bench = Bench(1, 20, 2) if options.quick else Bench(ROUNDS, HARD, SESSIONS)
-    missing: dict[str, str] = {}
+    missing = installed(chosen)
     print(report.HEAD)
-    for peer in chosen:
+    for peer in (peer for peer in chosen if peer.name not in missing):
         try:
-            envs.install(peer)
             rows = bench.peer(peer, lambda line: print(line, flush=True))
         except envs.Broken as error:
             missing[peer.name] = str(error)
