@@ -43,6 +43,9 @@ class Limits:
     line: int = 256 << 20
 
 
+_USUAL = Limits()
+
+
 @dataclass(frozen=True)
 class Opened:
     """A source, and its lines where it is streamed; `lines` is None where the source holds its data."""
@@ -57,7 +60,7 @@ def read(
     *,
     history: History = "live",
     pick: int = 0,
-    limits: Limits = Limits(),  # noqa: B008 - frozen, so it can be everyone's default
+    limits: Limits = _USUAL,
 ) -> Conversation:
     """The conversation in a dict, a list, bytes, text or a file.
 
@@ -68,7 +71,7 @@ def read(
     return dialects.read(opened.source, opened.lines, dialect, history, pick)
 
 
-def open_source(given: Any, limits: Limits = Limits()) -> Opened:  # noqa: B008 - frozen, as above
+def open_source(given: Any, limits: Limits = _USUAL) -> Opened:
     """Whatever was given, ready to be read. Nothing is read of a file beyond its first bytes."""
     if isinstance(given, (bytes, bytearray, memoryview)):
         return _open_bytes(bytes(given), limits)
