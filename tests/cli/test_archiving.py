@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import pty
@@ -309,7 +310,8 @@ class TestImport:
     def test_watching_takes_in_what_is_new_until_it_is_interrupted(self, tmp_path, home):
         path = agents.put(tmp_path / "three.jsonl", agents.pi(1))
         line = [sys.executable, "-m", "foldline.cli.main", "import", path, "--watch", "--every", "0.1", "--json"]
-        watcher = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        heeds = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs do not
+        watcher = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=heeds)
         try:
             assert json.loads(watcher.stdout.readline())["messages"] == 2
             agents.put(path, agents.pi(3), agents.LONG_AGO + 1)

@@ -44,9 +44,9 @@ def test_it_is_parted_from_what_stood_beside_it(parts, apart):
     "message",
     [
         user(NOTES),
-        user("What are # Notes on the beach?", "Go on."),
+        user("What are # Notes on the conversation so far?", "Go on."),
         user(f"He wrote: {NOTES}"),
-        user("# Notes on the beach\n" * 3),
+        user("# Notes on the conversation so far\n" * 3),
         user(NOTES, "Go on.", origin=Origin.TOOL),
         Message("assistant", Origin.ASSISTANT, (Text(NOTES), Text("Go on."))),
     ],
@@ -55,7 +55,10 @@ def test_what_is_one_by_itself_or_none_is_not_looked_up(message):
     assert notes_in(message) == ()
 
 
-@given(st.lists(st.sampled_from(("Go on.", NOTES, OTHERS, f"{NOTES}\nYes.", "# Notes on the beach\n")), min_size=1))
+TEXTS = ("Go on.", NOTES, OTHERS, f"{NOTES}\nYes.", "# Notes on the conversation so far\n")
+
+
+@given(st.lists(st.sampled_from(TEXTS), min_size=1))
 def test_nothing_that_is_said_is_lost(texts):
     message = user(*texts)
     pieces = parted(message, {NOTES})
@@ -64,7 +67,7 @@ def test_nothing_that_is_said_is_lost(texts):
 
 
 def test_many_beginnings_without_an_end_are_looked_at_once():
-    assert notes_in(user("# Notes on the beach\n" * 200_000, "Go on.")) == ()
+    assert notes_in(user("# Notes on the conversation so far\n" * 200_000, "Go on.")) == ()
 
 
 def test_places_are_those_in_the_divided_list():

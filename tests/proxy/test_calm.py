@@ -70,7 +70,17 @@ def result(name, content="fine"):
 BEGIN = [said("user", text("go on")), said("assistant", call("c0")), said("user", result("c0"))]
 names = st.sampled_from(["c0", "c1", "c2"])
 words = st.one_of(
-    st.sampled_from(["", "[", "# Notes on the past", "[Nothing was said.]", "中" * 300, "word " * 2_000, "\n" * 3_000]),
+    st.sampled_from(
+        [
+            "",
+            "[",
+            "# Notes on the conversation so far",
+            "[Nothing was said.]",
+            "中" * 300,
+            "word " * 2_000,
+            "\n" * 3_000,
+        ]
+    ),
     st.text(max_size=40),
 )
 parts = st.one_of(
@@ -133,7 +143,7 @@ MORE = [said("assistant", text("well")), said("user", text("and?"))]
         body([*BEGIN, *MORE], tools=[{"name": "read", "input_schema": {}}]),
         body([*BEGIN, *MORE], context_management={"edits": [{"type": "compact_20260112"}]}),
         body([*BEGIN, said("assistant", call("c1")), said("user", text("never mind"))]),
-        body([*BEGIN, said("assistant", text("well")), said("user", text("# Notes on the past"))]),
+        body([*BEGIN, said("assistant", text("well")), said("user", text("# Notes on the conversation so far"))]),
         body([*BEGIN, said("assistant", text("well")), said("user", text("x" * 60_000))]),
         body([said("user", text("something else")), *BEGIN[1:], *MORE]),
         body([*BEGIN, *MORE]).replace(b'"text": "and?"', b'"text": "and?", "text": "or"'),

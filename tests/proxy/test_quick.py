@@ -187,7 +187,9 @@ class Client:
         self.use((3, 12, 60, 400)[much], answered=False)
 
     def user(self, much):
-        self.say(Message("user", Origin.USER, (Text(("go on", "中" * 99, "[", "# Notes on the past")[much]),)))
+        self.say(
+            Message("user", Origin.USER, (Text(("go on", "中" * 99, "[", "# Notes on the conversation so far")[much]),))
+        )
 
     def thought(self, _):
         if self.dialect == "openai-chat":
