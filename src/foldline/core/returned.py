@@ -4,7 +4,9 @@ A view may hold what repairs put into it: a tool's answer quoted under the user'
 Callers who send the view again send these too, and then they look like the user's. They are told by their form, which
 anyone may imitate: whoever does is taken for a tool or a program, and gains nothing by it.
 
-Checkpoints come back too. What may be one is found here; whether it is, the archive knows by the hash of its text.
+Checkpoints come back too. What may be one is found here; whether it is, the archive knows by the hash of its text. One
+that somebody quotes in the middle of another conversation is that person's words. Those that come back in one message
+with others are divided from them in joined.py.
 """
 
 from __future__ import annotations
