@@ -228,3 +228,27 @@ def test_cache_marks_are_not_multiplied_when_a_message_is_divided():
     answer = {"role": "assistant", "content": [{"type": "text", "text": "yes"}]}
     fitted = maker.fit([*shown, answer, {"role": "user", "content": "Go on."}])
     assert json.dumps(fitted.messages).count("cache_control") == 1
+
+
+@pytest.mark.parametrize("client", ["prepends", "joins"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_view_with_pinned_steps_is_known_whatever_a_client_puts_before_or_together(dialect, client):
+    """One puts today's date before the messages, another joins pinned messages that now stand side by side."""
+    maker = Compactor(Budget(window=5_000, reserve=600), secret=b"s")
+    session = begun(dialect).tools(("Read", '{"file_path": "spec.md"}', "PINNED spec."), text="reading").assistant("ok")
+    kept = ("PINNED", *(SAID[:2] if client == "joins" else ()))
+    shown, taken, folds = [], 0, 0
+    for step in range(30):
+        request = worked(session, step, step + 1).request()
+        whole = messages_of(request)
+        given = [*shown, *whole[taken:]]
+        pins = [at for at, one in enumerate(given) if any(word in json.dumps(one) for word in kept) and not folds]
+        date = messages_of(Session(dialect).user(f"Today is day {step}.").request()) if client == "prepends" else []
+        given = given if not folds else joined(given, dialect) if client == "joins" else [*date, *given]
+        fitted = maker.fit({key: given if value is whole else value for key, value in request.items()}, pin=pins)
+        shown, taken = [one for one in messages_of(fitted.request) if one not in date], len(whole)
+        folds += fitted.receipt.action == "compact"
+        text = json.dumps(fitted.request)
+        assert [words for words in SAID if words not in text] == []
+        assert text.count("# Notes on the conversation so far") == bool(folds)
+    assert fitted.receipt.generation == folds > 1

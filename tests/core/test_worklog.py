@@ -154,6 +154,22 @@ def test_what_a_command_wrote_does_not_become_speech_when_its_beginning_is_gone(
     assert [line.weight for line in again] == [1.0, 1.0]
 
 
+def test_what_the_agent_says_of_a_command_stays_what_it_said():
+    lines = list(
+        entries([says(Text("command: make it\nI search so:\npattern: x y z")), says(call("Bash", command="ls"))])
+    )
+    text = "[1]  command: make it\nI search so:\n pattern: x y z\n\ncommand: ls"
+    for _ in range(3):
+        assert shown(lines, 0) == text
+        lines = list(carried(text))
+        assert [(line.text, line.label) for line in lines] == [
+            ("command: make it", "1"),
+            ("I search so:", "1"),
+            ("pattern: x y z", "1"),
+            ("command: ls", "call"),
+        ]
+
+
 def test_a_tool_whose_argument_is_called_command_keeps_its_label():
     lines = list(entries([says(call("editor", command="create", path="/a.py", file_text="x = yes"))]))
     assert shown(lines, 0).startswith("[1 editor] command: create")

@@ -11,8 +11,9 @@ with others are divided from them in joined.py.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.joined import BEGINS, notes_in, parted
@@ -34,6 +35,20 @@ def attributed(message: Message) -> Message:
     if all(text.startswith(_QUOTES) and text.endswith(_END) for text in texts):
         return replace(message, origin=Origin.TOOL)
     return replace(message, origin=Origin.PROGRAM) if message.text in _OURS else message
+
+
+def _lead(message: Message, checkpoint: str) -> tuple[Message, ...]:
+    """What stands before a checkpoint in the message that it is joined with."""
+    return tuple(takewhile(lambda one: one.text != checkpoint, parted(message, (checkpoint,))))
+
+
+def _is_covered(words: str, said: Mapping[str, None]) -> bool:
+    """Nothing but what was said; it may be joined from several messages."""
+    if words in said:
+        return True
+    for text in sorted(said, key=len, reverse=True) if words else ():
+        words = words.replace(text, "")
+    return not words.strip()
 
 
 class Returned:
@@ -79,19 +94,23 @@ class Returned:
 
     def apart(self, known: Mapping[str, Checkpoint]) -> tuple[tuple[Message, ...], ...]:
         """Each message as those that it was joined from; nothing where no checkpoint is joined with others."""
-        found = ((at, known[text]) for at, texts in self._joined.items() for text in texts if text in known)
-        joined = {at for at, checkpoint in found if self._leads(at, checkpoint)}
+        found = ((at, text) for at, texts in self._joined.items() for text in texts if text in known)
+        joined = {at for at, text in found if self._leads(at, known[text], _lead(self._messages[at], text))}
         given = enumerate(self._given)
         return tuple(parted(one, known) if at in joined else (one,) for at, one in given) if joined else ()
 
-    def _leads(self, at: int, checkpoint: Checkpoint) -> bool:
-        """Whether it can be the checkpoint of a view that begins here, and is not one that somebody quotes: what the
-        agent said stands before it only if it is pinned, and so is covered with all that the user said there."""
-        before = self._messages[:at]
-        if checkpoint.recipe.direction == "from" or not any(one.role == "assistant" for one in before):
+    def _leads(self, at: int, checkpoint: Checkpoint, lead: Sequence[Message] = ()) -> bool:
+        """Whether it can be the checkpoint of a view that begins here, and is not one that somebody quotes.
+
+        What the agent said stands before it only if it is pinned; then all that the user said since is pinned and
+        covered, too. Before that, a client may have put what it likes.
+        """
+        before = (*self._messages[:at], *lead)
+        first = next((place for place, one in enumerate(before) if one.role == "assistant"), None)
+        if first is None or checkpoint.recipe.direction == "from":
             return True
-        said = frozenset(fact.text for fact in checkpoint.facts.of("user"))
-        return all(not (words := own_words(one)) or words in said for one in before)
+        said = dict.fromkeys((*(fact.text for fact in checkpoint.facts.of("user")), OPENING))
+        return all(_is_covered(own_words(one), said) for one in before[first:])
 
     def known(self, known: Mapping[str, Checkpoint]) -> tuple[tuple[Message, ...], tuple[tuple[int, Checkpoint], ...]]:
         """The messages, those with a known text as summaries; where each of them stands last, and what it is."""

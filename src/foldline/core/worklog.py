@@ -49,7 +49,9 @@ PASSING = frozenset(
 )
 """Arguments that are seldom taken up again, or tell a reader little."""
 _PLAIN_CALLS = ("command: ", "pattern: ")
-"""How a call begins that needs no label: that a command was run and something searched for is seen."""
+"""How a call begins that needs no label: that a command was run and something searched for is seen …"""
+_SAID_SO = tuple(f" {begins}" for begins in _PLAIN_CALLS)
+"""… and how a line is shown in which the agent only speaks of one: moved in."""
 ASIDE = 0.3
 """Weight of their lines."""
 TORN = 0.5
@@ -298,7 +300,8 @@ def below(words: str) -> str:
 
 def _quoted(line: Line) -> str:
     if not line.is_tools:
-        return line.text
+        spoken = not line.label or line.label.isdigit()
+        return f" {line.text}" if spoken and line.text.startswith(_PLAIN_CALLS) else line.text
     return in_ticks(line.text)
 
 
@@ -330,6 +333,7 @@ def carried(text: str) -> Iterator[Line]:
         label, words = (found.group(1), found.group(2) or "") if found else (label, inner)
         if words.startswith(_PLAIN_CALLS) and (not label or label.isdigit()):
             label = f"{label} {_CALL}".lstrip()
+        words = words[1:] if words.startswith(_SAID_SO) else words
         spoken = not label or label.isdigit()
         line = Line(words.rstrip(), label, message, _weight(words) if spoken else 1.0, plain=label.endswith(_CALL))
         if line.is_tools:
