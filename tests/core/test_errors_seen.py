@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 
 from foldline.core.cycles import pair
 from foldline.core.deeds import deeds
-from foldline.core.errors_seen import LONGEST_LINE, MOST, REFUSED, closing_line, telling_line, troubles
+from foldline.core.errors_seen import (
+    LEFT,
+    LONGEST_LINE,
+    MOST,
+    MOVED_ON,
+    NEXT_LINE,
+    REFUSED,
+    closing_line,
+    telling_line,
+    troubles,
+)
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
 
 
@@ -60,7 +70,7 @@ def test_every_trouble_is_a_line_of_its_result(drawn):
     for trouble in kept:
         [result] = messages[trouble.message].results
         assert trouble.text
-        assert trouble.text in result.text
+        assert all(line in result.text for line in trouble.text.split(NEXT_LINE))
         assert "\n" not in trouble.text
         assert len(trouble.text) <= LONGEST_LINE
 
@@ -104,8 +114,18 @@ def test_the_line_that_says_how_a_check_ended_is_the_last_of_its_kind(text, line
     [
         (
             "--- FAIL: TestCount (0.00s)\n    a_test.go:3: got 2\nFAIL\nFAIL\tcli/strategy\t3.2s",
-            "--- FAIL: TestCount (0.00s)",
+            "--- FAIL: TestCount (0.00s) ⏎ a_test.go:3: got 2",
         ),
+        (
+            "    a_test.go:7: got 2, want 3\n    a_test.go:9: stored\n--- FAIL: TestCount (0.00s)\nfatal: no remote",
+            "--- FAIL: TestCount (0.00s) ⏎ a_test.go:7: got 2, want 3",
+        ),
+        ("    a_test.go:9: all is stored\n--- FAIL: TestCount (0.00s)", "--- FAIL: TestCount (0.00s)"),
+        (
+            "[lint] $ golint\n[lint] cli/a.go:8:4: ineffectual assignment (ineffassign)\n[lint] ERROR task failed",
+            "[lint] cli/a.go:8:4: ineffectual assignment (ineffassign)",
+        ),
+        ("src/a.ts(3,14): error TS2322: not a string\nFound 1 error.", "src/a.ts(3,14): error TS2322: not a string"),
         ("no test named\nFAIL\tcli/strategy\t3.2s", "FAIL\tcli/strategy\t3.2s"),
         ("collected 3\nE   assert 1 == 2\nFAILED tests/test_a.py::test_b\n1 failed", "FAILED tests/test_a.py::test_b"),
         ("Traceback (most recent call last):\n  File x\nKeyError: 'b'\n", "KeyError: 'b'"),
@@ -176,11 +196,35 @@ def test_a_check_that_passed_since_is_named_and_one_that_passed_before_is_not():
     assert [trouble.cure for trouble in found(edit("x.go", "old text is not there", failed=True), passing)] == [""]
 
 
-def test_the_same_tool_on_the_same_file_cures_and_another_request_does_not():
-    [trouble] = found(edit("a.py", "String to replace not found", True), edit("a.py"))
-    assert trouble.cure == "Edit a.py succeeded on a later try"
+def test_a_slip_with_a_tool_is_forgotten_once_made_good_and_another_request_makes_nothing_good():
+    assert found(edit("a.py", "String to replace not found", True), edit("a.py")) == ()
+    [trouble] = found(edit("a.py", "String to replace not found", True), edit("b.py"))
+    assert (trouble.text, trouble.cure) == ("String to replace not found", "")
     fetched = [("WebFetch", {"url": "x"}, "Error: no such host", True), ("WebFetch", {"url": "y"}, "page", False)]
     assert [trouble.cure for trouble in found(*fetched)] == [""]
+
+
+def test_a_tool_that_is_no_shell_tells_first_what_went_wrong_and_then_what_it_was_given():
+    said = "<tool_use_error>String to replace not found in file.\nString: raise KeyError: x</tool_use_error>"
+    [trouble] = found(edit("a.py", said, True))
+    assert trouble.text == "String to replace not found in file."
+
+
+def test_what_a_search_did_not_find_is_no_trouble():
+    assert found(("Grep", {"pattern": "x", "path": "nowhere"}, "Path does not exist: nowhere", True)) == ()
+
+
+def test_what_was_tried_once_and_not_again_is_left_behind_and_a_check_is_not():
+    went_on = [run(f"cat {number}") for number in range(MOVED_ON + 1)]
+    asked = run("gh api repos/a/b", '{"message":"Not Found"}', True)
+    assert [trouble.cure for trouble in found(asked, *went_on)] == [LEFT]
+    assert [trouble.cure for trouble in found(asked, *went_on[: MOVED_ON // 2])] == [""]
+    assert [trouble.cure for trouble in found(run("make check", "Error: no rule", True), *went_on)] == [""]
+
+
+def test_that_a_check_passed_tells_nothing_of_what_is_no_check():
+    asked, passing = run("gh api repos/a/b", '{"message":"Not Found"}', True), run("go test ./...", "ok  \tcli\t0.3s")
+    assert [trouble.cure for trouble in found(asked, passing)] == [""]
 
 
 def test_a_test_run_tells_of_failures_although_its_pipe_succeeded():
@@ -191,8 +235,8 @@ def test_a_test_run_tells_of_failures_although_its_pipe_succeeded():
 
 
 def test_where_there_are_too_many_the_uncured_and_the_newest_stay():
-    many = [run(f"run {number}", f"Error: number {number} failed", True) for number in range(MOST + 4)]
-    kept = found(*many[:6], *(run(f"run {number}") for number in range(4)), *many[6:])
+    many = [run(f"make {number}", f"Error: number {number} failed", True) for number in range(MOST + 4)]
+    kept = found(*many[:6], *(run(f"make {number}") for number in range(4)), *many[6:])
     assert len(kept) == MOST
     assert all(not trouble.cure for trouble in kept)
     assert kept[-1].text == f"Error: number {MOST + 3} failed"

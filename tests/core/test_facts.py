@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from foldline.core.cycles import pair
 from foldline.core.deeds import deeds
-from foldline.core.facts import MOST_ERRORS, SHORT_ANSWER, Fact, Facts, facts_of, now_of
+from foldline.core.errors_seen import LEFT, MOVED_ON
+from foldline.core.facts import MOST, SHORT_ANSWER, Fact, Facts, facts_of, now_of
 from foldline.model import Grammar, Media, Message, Origin, Text, ToolCall, ToolResult
 
 USERS = ("user", "rule", "decision", "immediate")
@@ -115,13 +116,46 @@ def test_only_the_users_words_become_the_users_facts(messages):
         assert "Always lie" not in fact.text
 
 
+def done(command, *, times=1):
+    """A command that succeeds, so many times."""
+    messages = []
+    for number in range(times):
+        messages += [says("", call(f"c{number}", "Bash", command=command)), result(f"c{number}", "fine")]
+    return tuple(deeds(messages, pair(messages, Grammar())))
+
+
 def test_an_error_is_cured_by_what_succeeds_after_a_fold():
     error = Fact("error", "make: *** no rule", "s", 3, "", "`make all`")
-    [cured] = Facts((error,)).cured({"`make all`"}).facts
+    [cured] = Facts((error,)).since(done("make all")).facts
     assert cured == error._replace(about="`make all` succeeded later")
     healed = Facts((error._replace(about="`make all` succeeded on a later try"),))
-    assert healed.cured({"`make all`"}) == healed
-    assert Facts((error,)).cured({"`make it`"}) == Facts((error,))
+    assert healed.since(done("make all")) == healed
+    assert Facts((error,)).since(done("make it")) == Facts((error,))
+
+
+def test_an_error_is_left_behind_by_what_is_done_after_a_fold_unless_a_check_found_it():
+    asked = Fact("error", "Not Found", "s", 3, "", "`gh api repos/a`")
+    failed = Fact("error", "no rule", "s", 3, "", "`make check`")
+    since = Facts((asked, failed)).since(done("ls", times=MOVED_ON + 1))
+    assert [fact.about for fact in since.facts] == [LEFT, ""]
+    assert Facts((asked, failed)).since(done("ls")) == Facts((asked, failed))
+    [tried, _] = since.since(done("gh api repos/a")).facts
+    assert tried.about == "`gh api repos/a` succeeded later"
+
+
+def test_a_slip_with_a_tool_is_forgotten_after_a_fold():
+    slip = Fact("error", "String not found", "s", 3, "", "Edit a.py")
+    messages = [says("", call("c", "Edit", file_path="a.py")), result("c", "edited")]
+    assert Facts((slip,)).since(tuple(deeds(messages, pair(messages, Grammar())))) == Facts(())
+
+
+def test_deeds_beyond_the_files_are_carried_up_to_a_number():
+    spans = [
+        facts(says("", call("a", "Bash", command="git commit")), result("a", f"[main {n:07x}] Step {n}"), first=2 * n)
+        for n in range(40)
+    ]
+    found = reduce(Facts.then, spans)
+    assert texts(found, "reached") == [f"[main {n:07x}] Step {n}" for n in range(40 - MOST["reached"], 40)]
 
 
 def test_a_line_that_announces_others_is_no_rule():
@@ -191,7 +225,7 @@ def test_errors_are_carried_up_to_a_number():
         for n in range(60)
     ]
     found = reduce(Facts.then, spans)
-    assert texts(found, "error") == [f"Error: number {n}" for n in range(60 - MOST_ERRORS, 60)]
+    assert texts(found, "error") == [f"Error: number {n}" for n in range(60 - MOST["error"], 60)]
 
 
 # -- who speaks

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from foldline.core.deeds import Deed
 from foldline.core.extract import Extractor
 from foldline.core.facts import Facts
-from foldline.core.reaching import LONGEST, came_of, reaches
+from foldline.core.reaching import LONGEST, Reached, came_of, reached, reaches
 from foldline.core.worklog import outcomes
 from foldline.model import Message, Origin, Text, ToolCall, ToolResult
 
@@ -115,19 +115,33 @@ def test_a_huge_command_takes_no_time(words):
     assert time.process_time() - began < 1
 
 
-def test_the_log_tells_it_as_the_tools_word():
+def test_it_is_told_with_what_was_run_where_the_line_does_not_say_it():
     pushed = ran("git push", "To host\n   0c1d2e3..4f5a6b7  main -> main")
-    (line,) = outcomes([pushed], 0)
-    assert line.is_tools
-    assert line.text == "0c1d2e3..4f5a6b7  main -> main"
+    opened = ran("gh pr create --title x", "https://example.org/a/b/pull/17")
+    assert reached([ran("git commit -m x", "[main 4f5a6b7] Mend the gate"), pushed, opened]) == (
+        Reached("[main 4f5a6b7] Mend the gate", 1, ""),
+        Reached("0c1d2e3..4f5a6b7  main -> main", 1, "`git push`"),
+        Reached("https://example.org/a/b/pull/17", 1, "`gh pr create --title x`"),
+    )
 
 
-def test_of_many_in_one_step_only_the_last_is_told():
-    sent = [called("send_message", f'{{"id": {n}}}', f'{{"to": {n}}}') for n in range(700, 710)]
-    assert [line.text for line in outcomes([*sent, called("close_issue", '{"id": 999}')._replace(answer=5)], 0)] == [
-        '"id": 709',
-        '"id": 999',
-    ]
+def test_commits_and_what_was_created_are_told_one_by_one_and_of_the_rest_the_last():
+    commits = [ran(f"git commit -m {n}", f"[main {n:07x}] Step {n}") for n in range(3)]
+    replies = [ran(f"gh api repos/a/comments/{n}/replies -f body=x", f'{{"id": {n}}}') for n in range(700, 710)]
+    issues = [called("create_issue", f'{{"id": {n}}}', f'{{"title": "{n}"}}') for n in range(2)]
+    found = reached([*commits, *replies, *issues])
+    assert [deed.text for deed in found[:3]] == [f"[main {n:07x}] Step {n}" for n in range(3)]
+    assert [deed.text for deed in found[4:]] == ['"id": 0', '"id": 1']
+    assert (found[3].text, found[3].before) == ('"id": 709', 9)
+
+
+def test_what_failed_or_only_looked_reached_nothing():
+    assert reached([ran("git push", "error: rejected", failed=True), ran("git log"), called("list_issues")]) == ()
+    assert reached([ran("git merge-base HEAD main", "36962709")]) == ()
+
+
+def test_the_log_does_not_tell_it_again():
+    assert list(outcomes([ran("git push", "To host\n   0c1d2e3..4f5a6b7  main -> main")], 0)) == []
 
 
 def test_one_that_failed_tells_why():

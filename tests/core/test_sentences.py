@@ -112,6 +112,9 @@ RULES = [
     "Не трогай продакшн.",
     "Запрещено удалять таблицы.",
     "本番には触らないで。",
+    "You should only use tabs, right?",
+    "The rule is that tests must pass, no?",
+    "Could we keep the tests green?",
 ]
 
 
@@ -132,6 +135,10 @@ def test_rules_are_recognised(sentence):
         "If that is so, can we go on?",
         "can you tell me what it does",
         "should we drop it, right?",
+        "Now the question is: what do we do with old rows, always keep them?",
+        "Would it not make sense to keep this in one package?",
+        "Q: should status be in its own file?",
+        "ok let's keep going",
         "No problem.",
         "No errors are shown.",
         "这个级别的日志",

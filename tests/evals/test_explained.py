@@ -39,6 +39,28 @@ def test_what_every_agent_says_earns_nothing():
     assert explainer.share(KNOWN) == pytest.approx(0.0, abs=0.05)
 
 
+def test_words_that_the_prefix_does_not_have_are_taken_out_for_gxf():
+    coined = prose(4)
+    explainer = Explainer(f"{NEEDED}\n{coined}", f"{OTHER}\n{NEEDED}", KNOWN.encode())
+    both = f"{NEEDED}\n{coined}"
+    assert explainer.share(both) > 1.5
+    assert explainer.grounded(both) == pytest.approx(1.0, abs=0.02)
+    assert explainer.grounded(coined) == pytest.approx(0.0, abs=0.02)
+    assert explainer.grounded("") == explainer.share("")
+
+
+def test_gxf_of_what_stands_in_the_prefix_is_xf():
+    explainer = Explainer(NEEDED, f"{OTHER}\n{NEEDED}", KNOWN.encode())
+    for view in (NEEDED, OTHER, NEEDED[500:1_500], f"{OTHER}\n{NEEDED}"):
+        assert explainer.grounded(view) == explainer.share(view)
+
+
+def test_the_parts_that_stand_in_the_prefix_are_found_whole_and_in_order():
+    explainer = Explainer("x", "alpha beta gamma delta\nsigma tau upsilon", b"")
+    known = list(explainer._known("NEW alpha beta gamma NEW tau upsilon, and beta gamma d"))
+    assert known == ["alpha beta gamma ", " tau upsilon", " beta gamma d"]
+
+
 def test_a_future_that_the_prefix_does_not_explain_has_no_share():
     assert Explainer(NEEDED, OTHER, b"").share(OTHER) is None
 

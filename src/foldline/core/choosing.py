@@ -20,7 +20,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import TypeAlias
 
-from foldline.core.worklog import ASIDE, Line, closes
+from foldline.core.worklog import ASIDE, TORN, Line, closes
 
 Size: TypeAlias = Callable[[str], int]
 
@@ -38,6 +38,10 @@ LABEL_MARKS = 3
 """Tokens of a label besides the tool's name: brackets, an empty line, sometimes a number or a file."""
 TOGETHER = 6
 """Older lines of one text or call that are weighed as one: a line by itself is hard to understand."""
+TOLD = 20
+"""Characters of such lines that say something: `path: src` alone does not."""
+OF_A_CALL = 16
+"""The first lines of a call's text that count as new: a file that was written whole is not all of the latest work."""
 NEARLY = 0.999
 """A line whose worth fell by less than this is taken as it stands."""
 MOST_MISSES = 100
@@ -75,7 +79,13 @@ class Stock:
 
     @cached_property
     def _newest(self) -> dict[int, Line]:
-        return {place: line for place, line in self._once.items() if line.weight > ASIDE}
+        inner: Counter[tuple[int, str, int, bool]] = Counter()
+        found: dict[int, Line] = {}
+        for place, line in self._once.items():
+            inner[_entry(line)] += line.weight == TORN
+            if line.weight > ASIDE and (line.weight != TORN or inner[_entry(line)] <= OF_A_CALL):
+                found[place] = line
+        return found
 
     @cached_property
     def _closing(self) -> dict[int, Line]:
@@ -148,7 +158,11 @@ class Stock:
         for _, group in groupby(free, key=lambda item: _entry(item[1])):
             places = [place for place, _ in group]
             runs = (tuple(places[at : at + TOGETHER]) for at in range(0, len(places), TOGETHER))
-            yield from (run for run in runs if any(self._named[place] for place in run))
+            yield from (run for run in runs if self._tells(run))
+
+    def _tells(self, run: Sequence[int]) -> bool:
+        """It names something, in more than a word."""
+        return any(map(self._named.get, run)) and sum(len(self._once[place].text) for place in run) >= TOLD
 
 
 def _entry(line: Line) -> tuple[int, str, int, bool]:

@@ -2,16 +2,18 @@
 
     deeds ── troubles ──> Trouble (the telling line, what was done before it was gone)
 
-A trouble is the telling line of a failed result. It is cured when the same command, or the same tool on the same file,
-succeeds later; the cure names what was changed in between. Where another check passed since, that is said. Where a call
-was refused, it is what was said then. To look at a file that is not there is no trouble. Lines stand as they were.
+A trouble is the telling line of a failed result, of a test with the line that says why. It is cured when the same
+command succeeds later; the cure names what was changed in between. Where another check passed since a check failed,
+that is said; of other commands, that they were not tried again. Where a call was refused, it is what was said then. To
+look for what is not there is no trouble, nor is a slip with a tool that the agent made good. Lines stand as they were.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
+from itertools import takewhile
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -30,12 +32,26 @@ MOST = 24
 """Troubles kept, the newest; those without a cure first."""
 LATEST = 200
 """Deeds, the newest, among which a check that passed is sought."""
+NEXT_LINE = " ⏎ "
+"""Between two lines that are shown as one."""
 MOST_FILES = 4
 """Files that a cure names, the last ones changed."""
 _TELLING = re.compile(
     r"(?:E[ \t]{2,}\S|FAILED[ \t]|ERROR\b|error(?:\[\w{1,20}\])?:|\S{0,200}(?:Error|Exception|Failure)\b[^\n]{0,20}:|"
     r"fatal:|panic:|npm ERR!|[ \t]{0,40}--- FAIL|thread '[^'\n]{1,60}' panicked)"
 )
+_LOCATED = re.compile(
+    r"(?:\[[\w:./-]{1,40}\][ \t]{1,4})?[ \t]{0,40}[^\s:()`'\"]{1,200}\.\w{1,8}(?::\d|\(\d)[\d:,)]{0,16}[ \t]\S"
+)
+"""A place in a file and what is wrong there, perhaps behind the name of the task that found it."""
+_TEST = re.compile(r"[ \t]{0,40}--- FAIL: |FAILED[ \t]\S+::")
+"""A line that names a test …"""
+_REASONS = re.compile(
+    r"\b(?:got|want(?:ed)?|expect(?:ed|s)?|should|must|assert\w*|not equal|mismatch|nil|null|panic)\b", re.I
+)
+"""… and words of the one that says why it failed."""
+BESIDE_TEST = 6
+"""Lines below a test's name, or above it, in which that is sought."""
 _SUMMING = re.compile(r"FAIL\b")
 """A line that says of a whole package that something in it failed: told where no other line tells more."""
 _HINTING = re.compile(
@@ -49,6 +65,19 @@ _REMARK = re.compile(r"the user said:\s*(?=\S)", re.I)
 """… and what it puts before the reason."""
 REFUSED = "refused"
 """In place of a cure: nothing failed."""
+LEFT = "not tried again"
+"""In place of a cure: it was tried once, and the work went on."""
+FORGOTTEN = "forgotten"
+"""In place of a cure: a slip with a tool that is no shell, made good since."""
+MOVED_ON = 8
+"""Deeds after which what was not tried again is left behind."""
+_CHECKS = re.compile(
+    r"\b(?:tests?|check|lint|build|vet|fmt|compile|typecheck|tsc|mypy|pyright|ruff|eslint|pytest|jest|vitest|tox|nox|make|"
+    r"ninja|cmake|gradlew?|mvn|cargo|go run)\b"
+)
+"""Words of commands that judge the work: one that passes may speak for another."""
+_WRAPPED = re.compile(r"</?tool_use_error>")
+"""What Claude Code puts around what a tool of its own says."""
 _SILENT = re.compile(
     r"\s*(?:[(\[<]?(?:\w+ completed with )?no (?:output|content|matches found)[)\]>]?\.?"
     r"|command exited with (?:exit )?code \d+)\s*$",
@@ -88,6 +117,8 @@ class _Open(NamedTuple):
     deed: Deed
     changes: int
     """Files that had been changed when it was last seen."""
+    number: int
+    """Its place among the deeds."""
 
 
 def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
@@ -96,20 +127,21 @@ def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
     cured: list[Trouble] = []
     refused: list[Trouble] = []
     changed: list[str] = []
-    for deed in done:
+    for number, deed in enumerate(done):
         goal = deed.goal
         if is_refused(deed):
             refused.append(_refused(deed))
-        elif deed.result is not None and deed.failed and not reads(deed.call):
+        elif deed.result is not None and deed.failed and not _looks(deed):
             waiting.pop(goal, None)
-            waiting[goal] = _Open(deed, len(changed))
+            waiting[goal] = _Open(deed, len(changed), number)
         elif deed.verdict == "ok":
             if goal in waiting:
-                cured.append(_healed(waiting.pop(goal), changed))
+                healed = _healed(waiting.pop(goal), changed)
+                cured += [healed] if deed.command else []
             changed += [touch.path for touch in deed.touched if touch.action in ("edited", "written")]
-    failed = any(item.deed.command for item in waiting.values())
+    failed = any(_judges(item.deed.command) for item in waiting.values())
     passed = next(filter(_passes, reversed(done[-LATEST:])), None) if failed else None
-    left = [_since(item, passed) for item in waiting.values()]
+    left = [_since(item, passed, len(done)) for item in waiting.values()]
     open_ = [*(trouble for trouble in left if not trouble.cure), *refused]
     cured += [trouble for trouble in left if trouble.cure]
     in_order = attrgetter("message")
@@ -122,12 +154,24 @@ def _passes(deed: Deed) -> bool:
     return _PASSED.search(ended) is not None and _BROKE.search(ended) is None
 
 
-def _since(item: _Open, passed: Deed | None) -> Trouble:
-    """An error of a command that was not run again with success, and the check that passed since, if one did."""
+def _since(item: _Open, passed: Deed | None, count: int) -> Trouble:
+    """An error of something that was not tried again with success; for a check, the one that passed since, if any."""
     told = _told(item)
-    if not item.deed.command or passed is None or passed.answer < item.deed.answer:
+    if not _judges(item.deed.command):
+        return told._replace(cure=LEFT) if count - item.number > MOVED_ON else told
+    if passed is None or passed.answer < item.deed.answer:
         return told
     return told._replace(cure=f"perhaps cured: {tried(passed)} passed later")
+
+
+def _judges(command: str) -> bool:
+    """It checks the work, and is run again until all is well."""
+    return _CHECKS.search(head(command, LONGEST_LINE)) is not None
+
+
+def _looks(deed: Deed) -> bool:
+    """It reads a file or searches: that something is not there is an answer."""
+    return reads(deed.call) or (not deed.command and "pattern" in deed.call.parsed())
 
 
 def _kept(uncured: Sequence[Trouble], cured: Sequence[Trouble]) -> tuple[Trouble, ...]:
@@ -136,12 +180,25 @@ def _kept(uncured: Sequence[Trouble], cured: Sequence[Trouble]) -> tuple[Trouble
 
 
 def _told(item: _Open) -> Trouble:
-    return Trouble(telling_line(item.deed.result) if item.deed.result else "", item.deed.answer, tried(item.deed))
+    result = item.deed.result
+    line = "" if result is None else telling_line(result) if item.deed.command else _first_line(result)
+    return Trouble(line, item.deed.answer, tried(item.deed))
+
+
+def _first_line(result: ToolResult) -> str:
+    """What a tool that is no shell says first; behind it stands what it was given."""
+    text = _WRAPPED.sub("", head(result.text, _LOOK))
+    return head(next((line.strip() for line in text.splitlines() if _is_told(line)), ""), LONGEST_LINE)
 
 
 def is_refused(deed: Deed) -> bool:
     """The user did not let it be done."""
     return deed.failed and deed.result is not None and _REFUSED.match(deed.result.text) is not None
+
+
+def is_remark(words: str) -> bool:
+    """More was said than that a call is refused."""
+    return not _REFUSED.match(words)
 
 
 def _refused(deed: Deed) -> Trouble:
@@ -157,6 +214,16 @@ def succeeded(done: Iterable[Deed]) -> frozenset[str]:
     return frozenset(tried(deed) for deed in done if deed.verdict == "ok" and not deed.failed)
 
 
+def healed(cure: str, what: str, *, tried: Set[str], later: int) -> str:
+    """The cure of an error that came when `what` was tried, known so far by `cure`, after so much was done, some of it
+    tried with success; "" where nothing has changed."""
+    if cure not in ("", LEFT):
+        return ""
+    if what in tried:
+        return f"{what} succeeded later" if what.startswith("`") else FORGOTTEN
+    return LEFT if what and not cure and not _judges(what) and later > MOVED_ON else ""
+
+
 def tried(deed: Deed) -> str:
     """What was to be done, in a few words."""
     goal = beginning(" ".join((deed.command or deed.goal).split()), LONGEST_GOAL)
@@ -164,10 +231,24 @@ def tried(deed: Deed) -> str:
 
 
 def telling_line(result: ToolResult) -> str:
-    """The line that says what went wrong: the last telling one, else the last that hints at it, else the first."""
+    """The line that says what went wrong: the last that names a test, else the last telling one, else the first that
+    names a place, else the last that hints at it, else the first. To a test belongs the line with the reason."""
     text = result.text
     searched = text if len(text) <= 2 * _LOOK else text[:_LOOK] + "\n" + text[-_LOOK:]
-    return head(next(_candidates(searched), "").strip(), LONGEST_LINE)
+    lines = [line for line in searched.splitlines() if _is_told(line)]
+    at = next(_candidates(lines), None)
+    return "" if at is None else head(f"{lines[at].strip()}{_why(lines, at)}", LONGEST_LINE)
+
+
+def _why(lines: Sequence[str], at: int) -> str:
+    """Why a test failed, in a line that names a place: one below that says so, or above; else the next one."""
+    if not _TEST.match(lines[at]):
+        return ""
+    below = takewhile(_LOCATED.match, lines[at + 1 : at + 1 + BESIDE_TEST])
+    above = takewhile(_LOCATED.match, reversed(lines[max(at - BESIDE_TEST, 0) : at]))
+    told = (line for line in (*below, *above) if _REASONS.search(line) or _HINTING.search(line))
+    beside = next(told, next((line for line in lines[at + 1 : at + 2] if _LOCATED.match(line)), ""))
+    return f"{NEXT_LINE}{beside.strip()}" if beside else ""
 
 
 def closing_line(result: ToolResult) -> str:
@@ -176,13 +257,20 @@ def closing_line(result: ToolResult) -> str:
     return next((head(line.strip(), LONGEST_LINE) for line in reversed(lines) if _ENDED.search(line)), "")
 
 
-def _candidates(text: str) -> Iterator[str]:
-    lines = [line for line in text.splitlines() if line.strip() and not FRAME.match(line) and not _SILENT.match(line)]
-    long = [line for line in lines if len(line.strip()) > SHORTEST_LINE]
-    yield from (line for line in reversed(long) if _TELLING.match(line))
-    yield from (line for line in reversed(long) if _SUMMING.match(line))
-    yield from (line for line in reversed(long) if _HINTING.search(line))
-    yield from (*long[:1], *lines[:1])
+def _is_told(line: str) -> bool:
+    """It says something of what was done."""
+    return bool(line.strip()) and not FRAME.match(line) and not _SILENT.match(line)
+
+
+def _candidates(lines: Sequence[str]) -> Iterator[int]:
+    """The places of lines that may tell it, the best first."""
+    long = [at for at, line in enumerate(lines) if len(line.strip()) > SHORTEST_LINE]
+    yield from (at for at in reversed(long) if _TEST.match(lines[at]))
+    yield from (at for at in reversed(long) if _TELLING.match(lines[at]))
+    yield from (at for at in long if _LOCATED.match(lines[at]))
+    yield from (at for at in reversed(long) if _SUMMING.match(lines[at]))
+    yield from (at for at in reversed(long) if _HINTING.search(lines[at]))
+    yield from (*long[:1], *range(len(lines))[:1])
 
 
 def _healed(item: _Open, changed: Sequence[str]) -> Trouble:

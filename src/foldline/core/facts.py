@@ -17,15 +17,28 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from foldline.core.announced import announced, announces
 from foldline.core.deeds import Deed
-from foldline.core.errors_seen import troubles
+from foldline.core.errors_seen import FORGOTTEN, healed, succeeded, troubles
 from foldline.core.offers import names_several, taken
 from foldline.core.plans import LISTED, latest_tasks, listed
+from foldline.core.reaching import reached
 from foldline.core.sentences import Sentence, asks, bears_rule, consents, sentences, turns
 from foldline.core.usertext import own_words, retells
 from foldline.model import Media, Message, Origin
 
 Kind: TypeAlias = Literal[
-    "user", "media", "rule", "decision", "done", "open", "listed", "error", "approval", "immediate", "doing", "earlier"
+    "user",
+    "media",
+    "rule",
+    "decision",
+    "done",
+    "open",
+    "listed",
+    "error",
+    "reached",
+    "approval",
+    "immediate",
+    "doing",
+    "earlier",
 ]
 _TASKS: frozenset[Kind] = frozenset({"done", "open"})
 _SINCE: frozenset[Kind] = frozenset({"approval", "doing"})
@@ -39,17 +52,17 @@ LOOK = 100_000
 people tell what they want before or behind it."""
 _RAN = "<bash-input>"
 """What Claude Code sends when the user runs a command beside the agent: it answers nothing."""
-MOST_ERRORS = 48
-"""Errors that are carried along, the newest."""
+MOST = {"error": 48, "reached": 24}
+"""Errors and deeds that are carried along, the newest."""
 
 
 class Fact(NamedTuple):
     """Words from one message. `source` is that message's identity, `at` its number in the whole history.
 
     `about` holds other words that belong to it: the question before a decision, the cure of an error, a task's status,
-    how many pictures or files came with the user's words.
-    `key` is the number of a task that the agent changes one by one (its text may stand in an earlier span), or what
-    was tried when an error came.
+    how many pictures or files came with the user's words, how many deeds like it came before.
+    `key` is the number of a task that the agent changes one by one (its text may stand in an earlier span), what was
+    tried when an error came, or what was run to reach beyond the files.
     """
 
     kind: Kind
@@ -73,7 +86,7 @@ class Facts:
         return next(iter(self.of(kind)), None)
 
     def then(self, later: Facts) -> Facts:
-        """These facts, and those of what came after: states are replaced, words and errors add up."""
+        """These facts, and those of what came after: states are replaced, words, errors and deeds add up."""
         kinds = {fact.kind for fact in later.facts}
         past = kinds & {"immediate", "earlier", "listed"} | (_SINCE if kinds & {"immediate", *_SINCE} else frozenset())
         renewed = {fact.key for fact in later.facts if fact.kind in _TASKS and fact.key}
@@ -98,12 +111,11 @@ class Facts:
         """The same facts but for these earlier summaries."""
         return Facts(tuple(fact for fact in self.facts if fact.kind != "earlier" or fact.text not in summaries))
 
-    def cured(self, tried: Set[str]) -> Facts:
-        """The same facts, after these things were tried with success."""
-        gone = {
-            fact: f"{fact.key} succeeded later" for fact in self.of("error") if not fact.about and fact.key in tried
-        }
-        return Facts(tuple(fact._replace(about=gone.get(fact, fact.about)) for fact in self.facts)) if gone else self
+    def since(self, done: Sequence[Deed]) -> Facts:
+        """The same facts, after this was done: errors may be cured by it, or left behind."""
+        outcome = partial(healed, tried=succeeded(done), later=len(done))
+        found = ((fact, outcome(fact.about, fact.key) if fact.kind == "error" else "") for fact in self.facts)
+        return Facts(tuple(fact._replace(about=cure) if cure else fact for fact, cure in found if cure != FORGOTTEN))
 
     def to_dict(self) -> list[list[Any]]:
         return [list(fact) for fact in self.facts]
@@ -121,9 +133,9 @@ def _worded(earlier: Iterable[Fact], later: Iterable[Fact]) -> dict[Fact, Fact]:
 
 
 def _in_order(facts: Iterable[Fact]) -> tuple[Fact, ...]:
-    """Each once, in the order of their messages; of errors only the newest."""
+    """Each once, in the order of their messages; of errors and deeds only the newest."""
     ordered = sorted(dict.fromkeys(facts), key=lambda fact: fact.at)
-    old = set([fact for fact in ordered if fact.kind == "error"][:-MOST_ERRORS])
+    old = {fact for kind, most in MOST.items() for fact in [fact for fact in ordered if fact.kind == kind][:-most]}
     return tuple(fact for fact in ordered if fact not in old)
 
 
@@ -134,6 +146,7 @@ def facts_of(messages: Sequence[Message], done: Sequence[Deed], *, first: int = 
         *_words(said),
         *_tasks(messages, done, first, start),
         *_troubles(messages, done, first, start),
+        *_reached(messages, done, first, start),
         *_now(said),
         *_earlier(said),
     )
@@ -225,6 +238,13 @@ def _troubles(messages: Sequence[Message], done: Sequence[Deed], first: int, sta
         yield Fact("error", trouble.text, messages[at].identity, first + at, trouble.cure, trouble.tried)
 
 
+def _reached(messages: Sequence[Message], done: Sequence[Deed], first: int, start: int) -> Iterator[Fact]:
+    for deed in reached(done):
+        at = deed.message - start
+        like = f"{deed.before} like it before" if deed.before else ""
+        yield Fact("reached", deed.text, messages[at].identity, first + at, like, deed.by)
+
+
 def _now(said: _Said) -> Iterator[Fact]:
     """What the user asked last, what the assistant was doing since, and what it waits for."""
     newest = next((index for index in range(len(said) - 1, -1, -1) if own_words(said[index][1])), -1)
@@ -252,6 +272,7 @@ def now_of(messages: Sequence[Message], done: Sequence[Deed], *, first: int = 0,
     states = (
         *_tasks(messages, done, first, start),
         *_troubles(messages, done, first, start),
+        *_reached(messages, done, first, start),
         *_now(_said(messages, first)),
     )
     return Facts(tuple(fact for fact in _in_order(states) if fact.text))

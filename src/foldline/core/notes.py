@@ -1,4 +1,4 @@
-"""The program's own part of a checkpoint: rules, the user's words, tasks, errors, files. Quoted, never generated.
+"""The program's own part of a checkpoint: rules, the user's words, tasks, deeds, errors, files. Quoted, all of it.
 
     facts, ledger, room ── notes ──> Notes (text, what was left out)
 
@@ -29,8 +29,9 @@ WHOLE = 3
 the others leave room for it: three quarters of the checkpoint. What a user pasted is mostly what is to be done."""
 SNAPSHOT_LENGTH = 400
 """Characters of each message that the snapshot shows."""
-NEEDED = 5
-"""The last rank of what a checkpoint should not be without."""
+WORDS, NEEDED = 4.5, 5.5
+"""The last rank of what nothing else can bring back: the user's words, and what stands for folded ones; and the last of
+what a checkpoint should not be without."""
 
 TITLES = {
     "rules": "Rules and preferences, in the user's words",
@@ -38,6 +39,7 @@ TITLES = {
     "decisions": "What the user decided",
     "said": "What else the user said, in order",
     "tasks": "Tasks",
+    "reached": "Commits, pushes and the like",
     "errors": "Errors met",
     "commands": "Commands run",
     "waiting": "Waiting for the user",
@@ -157,14 +159,17 @@ def _fewer(kept: Sequence[Piece], over: int, size: Callable[[str], int]) -> list
     return shorter[:stop]
 
 
-def needed(facts: Facts, ledger: Ledger, size: Callable[[str], int], whole: int) -> int:
-    """Tokens of the notes that a checkpoint should not be without."""
+def needed(facts: Facts, ledger: Ledger, size: Callable[[str], int], whole: int) -> tuple[int, int]:
+    """Tokens of the notes that nothing else can bring back, and of all that a checkpoint should not be without."""
     changed = tuple((path, done) for path, done in ledger.files if done != {"read"})
     found = [*said(facts, "", max(whole, LONG_MESSAGE)), *states(facts), *files(Ledger(changed, ledger.moves), "")]
     standing = _standing(found)
-    needed = (piece.grown() for piece in found if piece.rank <= NEEDED and not piece.is_told(standing))
-    pieces = sorted(needed, key=lambda piece: piece.order)
-    return size("\n\n".join(_sections(pieces, {})))
+    pieces = sorted((piece for piece in found if not piece.is_told(standing)), key=lambda piece: piece.order)
+
+    def tokens(rank: float) -> int:
+        return size("\n\n".join(_sections([piece.grown() for piece in pieces if piece.rank <= rank], {})))
+
+    return tokens(WORDS), tokens(NEEDED)
 
 
 def _choose(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> list[Piece]:

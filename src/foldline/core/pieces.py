@@ -11,7 +11,7 @@ import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from foldline.core.errors_seen import REFUSED
+from foldline.core.errors_seen import LEFT, REFUSED, is_remark
 from foldline.core.facts import Fact, Facts
 from foldline.core.ledger import Ledger
 from foldline.core.text import beginning, head
@@ -30,6 +30,8 @@ FIRST_TASKS = 5
 FRESH_ERRORS, FRESH_CURED = 3, 2
 """Errors that are not cured, the newest: what is older has been lived with. And cured ones: who does not know what went
 wrong does it again."""
+FRESH_REACHED = 6
+"""Commits, pushes and the like, the newest: what the others came to is in them."""
 LEFT_OUT = " left out here)"
 """How a message ends that is shown in part."""
 ROOT = -1
@@ -43,11 +45,13 @@ RANKS: Mapping[str, float] = {
     "decisions": 2,
     "said": 3,  # nothing else can bring the user's words back
     "again": 4,  # from messages that are plans: only where they do not stand there as a whole
-    "files": 5,  # short, and what the next step will touch
+    "earlier": 4.5,  # all that is left of what it stands for
     "fresh errors": 5,
-    "earlier": 5,  # all that is left of what it stands for
+    "fresh reached": 5,
     "done": 5,  # readers miss what was done more than anything
+    "files": 5.5,  # the log names those that were changed last
     "errors": 6,  # older ones
+    "reached": 6,
     "commands": 7,
     "read": 8,
 }
@@ -98,7 +102,7 @@ def on_one_line(text: str) -> str:
 
 
 def states(facts: Facts) -> Iterator[Piece]:
-    """Tasks, open questions, errors."""
+    """Tasks, open questions, errors, and what was done beyond the files."""
     first = facts.of("open")[:FIRST_TASKS]
     for number, fact in enumerate(facts.of("open", "done")):
         mark = "[x]" if fact.kind == "done" else "[ ]"
@@ -111,17 +115,30 @@ def states(facts: Facts) -> Iterator[Piece]:
         yield Piece("waiting", text, RANKS["waiting"], PRESSING, fact.at)
     errors = facts.of("error")
     fresh = [fact for fact in errors if fact.about in ("", REFUSED)][-FRESH_ERRORS:]
-    fresh += [fact for fact in errors if fact.about not in ("", REFUSED)][-FRESH_CURED:]
+    fresh += [fact for fact in errors if fact.about not in ("", REFUSED, LEFT)][-FRESH_CURED:]
     for fact in errors:
         rank = RANKS["fresh errors" if fact in fresh else "errors"]
         yield Piece("errors", f"- {_trouble(fact)} [{fact.at + 1}]", rank, fact.at, fact.at)
+    deeds = facts.of("reached")
+    for fact in deeds:
+        rank = RANKS["fresh reached" if fact in deeds[-FRESH_REACHED:] else "reached"]
+        yield Piece("reached", f"- {_came_of(fact)} [{fact.at + 1}]", rank, fact.at, fact.at)
+
+
+def _came_of(fact: Fact) -> str:
+    """What was run, and the line that tells what was made."""
+    by, like = f"{on_one_line(fact.key)}: " if fact.key else "", f" ({fact.about})" if fact.about else ""
+    return f"{by}{in_ticks(on_one_line(fact.text))}{like}"
 
 
 def _trouble(fact: Fact) -> str:
     """What was tried, what it gave, and whether that is over. The cure names what was tried."""
     text = in_ticks(beginning(on_one_line(fact.text), LONGEST_ERROR))
     if fact.about == REFUSED:
-        return f"{text} — said when {on_one_line(fact.key)} was refused"
+        words = f", with the words: {text}" if is_remark(fact.text) else ""
+        return f"{on_one_line(fact.key)} was refused{words}"
+    if fact.about == LEFT:
+        return f"{text} — of {on_one_line(fact.key)}, {LEFT}"
     if fact.about:
         return f"{text} — {on_one_line(fact.about)}"
     tried = f" (of {on_one_line(fact.key)})" if fact.key else ""

@@ -52,8 +52,10 @@ TAIL_HEAVY = 0.25
 """Share of the room above which a tail is better shortened than kept whole."""
 LOG_MOST = 24_000
 """Tokens of a checkpoint with a work log: it is read like messages, and stands for many."""
+NOTED_MOST = 0.2
+"""Share of what the user's words leave that errors, deeds, tasks and files may claim before a work log …"""
 LOG_LEAST = 0.15
-"""Share of a checkpoint that a work log gets, however much the user said …"""
+"""… which gets this share of a checkpoint, however much the user said …"""
 SHORT, SHORT_SHARE = 160, 0.7
 """… in messages of more than so many characters. Shorter ones come before it, up to this share of what is left."""
 SAID_TWICE = 1.5
@@ -236,17 +238,18 @@ class Rooms:
         own notes leave, the user's words first of all. `left` is what the messages that stay, of so many tokens, leave
         of the target; the rules may take what they leave of the view."""
         whole = (self.checkpoint(share) if self.by_model else left) * WHOLE
-        words = needed(facts, ledger, self.size, whole)
+        words, noted = needed(facts, ledger, self.size, whole)
         rules = frame + JOINTS + self._rules(facts)
         ruled = max(self._least(rules + CHECKPOINT_EVER * self.by_model), min(rules, self.beside - stay))
         if not self.by_model:
-            room = max(min(left, LOG_MOST + words), ruled)
-            log = max(room - frame - words - JOINTS, int(room * LOG_LEAST))
+            room = max(min(left, LOG_MOST + noted), ruled)
+            free = max(room - frame - words - JOINTS, 0)
+            log = max(free - min(noted - words, int(free * NOTED_MOST)), int(room * LOG_LEAST))
             beside = max(room - rules, 0)  # rules outrank the log
             return room, min(log, beside - min(self._short(facts), int(beside * SHORT_SHARE)))
-        room = max(self.checkpoint(share, words), ruled)
+        room = max(self.checkpoint(share, noted), ruled)
         room = max(room, min(room + left, CHECKPOINT_MOST))
-        noted = max(words, notes(facts, ledger, int(room * NOTES_SHARE), self.size).tokens)
+        noted = max(noted, notes(facts, ledger, int(room * NOTES_SHARE), self.size).tokens)
         least = min(self._base(share) // SUMMARY_LEAST, max(room - rules, CHECKPOINT_EVER))
         return room, max(room - frame - noted - JOINTS, least)
 

@@ -37,6 +37,8 @@ LONGEST_WORDS = 6_000
 MOST_AGAIN = 3
 """Rules and decisions of one long message that are shown by themselves as well: who says more of them tells a plan."""
 
+RETOLD = 4
+"""Part of the longest message's characters that an earlier summary may take: about a fifth of a checkpoint."""
 LASTING = ("request", "messages", "pending", "errors", "solving", "files", "concepts")
 """What of an earlier summary is told, in this order. What it was doing, and would do next, has been done since."""
 
@@ -68,7 +70,7 @@ def said(facts: Facts, told: str, whole: int) -> Iterator[Piece]:
             rank = RANKS["again" if many[fact.at] > MOST_AGAIN else section]
             yield Piece(section, f"- {_quoted(fact)}{_asked(fact)}", rank, fact.at, fact.at, inner=below(fact.text))
     for fact in facts.of("earlier"):
-        for order, line in enumerate(_retold(fact.text, whole // 2)):
+        for order, line in enumerate(_retold(fact.text, whole // RETOLD)):
             yield Piece("earlier", f"> {line}", RANKS["earlier"], -order, order)
     for fact in facts.of("media"):
         yield Piece("said", f"[{fact.at + 1}] {_media(fact.text)}", RANKS["said"], fact.at / PRESSING, fact.at)

@@ -12,7 +12,6 @@ from functools import reduce
 
 from foldline.core.checkpoint import Checkpoint, Frame, Recipe
 from foldline.core.deeds import Deed
-from foldline.core.errors_seen import succeeded
 from foldline.core.facts import Facts, facts_of, now_of
 from foldline.core.ground import Ground, within
 from foldline.core.ledger import Ledger, ledger_of
@@ -50,9 +49,9 @@ class Spans:
         before = self._before(past, messages)
         if before:
             known = reduce(Facts.then, (checkpoint.facts for checkpoint in before))
-            facts = known.cured(succeeded(done)).then(facts.without({checkpoint.text for checkpoint in before}))
+            facts = known.since(done).then(facts.without({checkpoint.text for checkpoint in before}))
         later = self.story.deeds(stop, len(ground.messages))
-        facts = facts.cured(succeeded(later)).then(self._now(later, stop, first + len(messages)))
+        facts = facts.since(later).then(self._now(later, stop, first + len(messages)))
         voices = self.story.voices(start, stop) if self.options.voices else None
         tokens = tuple(self.each[start:stop]) if self.options.voices else ()
         return Span(messages, pairing, first, facts, done, past, voices, tokens, start)

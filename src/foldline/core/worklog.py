@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 from foldline.core.deeds import Deed
 from foldline.core.errors_seen import closing_line, is_refused, telling_line
 from foldline.core.plans import plans
-from foldline.core.reaching import came_of, reaches
+from foldline.core.reaching import reaches
 from foldline.core.text import beginning, head
 from foldline.core.tools import call_touches, command_of, reads
 from foldline.model import Message, Origin, Text, ToolCall, ToolResult
@@ -43,7 +43,7 @@ MOST_LINES = 160
 DEEPEST = 4
 """Levels of an argument that are taken apart; below, it stands as JSON."""
 PASSING = frozenset(
-    {"prompt", "activeForm", "explanation", "justification"}  # told to a person or a helper in passing
+    {"prompt", "activeForm", "explanation", "justification", "subagent_type"}  # for a person or a helper, in passing
     | {"output_mode", "head_limit", "timeout", "limit", "offset", "-A", "-B", "-C", "-n", "-i"}  # how, not what
     | {"old_string", "old_str", "old_text", "oldString", "oldText"}  # what was there before an edit is there no more
 )
@@ -57,7 +57,8 @@ ASIDE = 0.3
 TORN = 0.5
 """Weight of a line from inside an argument: mostly a file's, which says little without the others."""
 WHY = 2.0
-"""Weight of a line in which the agent says why: what went wrong, what mended it. Readers miss that most."""
+"""Weight of a line in which the agent says why: what went wrong, what mended it. Readers miss that most. And of what it
+said last before the user spoke again: there it tells what was done."""
 TOOL = "tool output"
 _NUMBERED = re.compile(r"\s*\d{1,6}(?:→|\t|\s?\|)")
 """A line number before a line of a file, as tools that read files show it."""
@@ -126,9 +127,11 @@ def entries(messages: Sequence[Message], failed: Set[tuple[int, str, str]] = fro
     for index, message in enumerate(messages):
         if message.origin is not Origin.ASSISTANT:
             continue
+        reports = index + 1 < len(messages) and messages[index + 1].origin is Origin.USER
         for nth, part in enumerate(message.parts):
             if isinstance(part, Text):
-                yield from (Line(line, "", index, _weight(line)) for line in _lines(part.text, closing=True))
+                told = _lines(part.text, closing=True)
+                yield from (Line(line, "", index, WHY if reports else _weight(line)) for line in told)
             elif isinstance(part, ToolCall) and not plans(part.name):
                 outcome = _FAILED if (index, part.id, part.arguments) in failed else ""
                 plain = not outcome and (bool(command_of(part)) or "pattern" in part.parsed())
@@ -140,25 +143,17 @@ def _weight(said: str) -> float:
 
 
 def outcomes(done: Iterable[Deed], start: int) -> Iterator[Line]:
-    """What each command came to when it was last run, in a line of its own output: why it failed, how a check ended,
-    what came of a deed that reaches beyond the files at hand.
+    """What each command came to when it was last run, in a line of its own output: why it failed, how a check ended.
+    What was done beyond the files at hand is in the notes.
 
     `start` is where deeds count from.
     """
-    last = {deed.goal: deed for deed in done if deed.result is not None and not is_refused(deed)}
-    far = {deed.answer: deed for deed in last.values() if not deed.failed and reaches(deed)}
+    last = {deed.goal: deed for deed in done if deed.command and deed.result is not None and not is_refused(deed)}
     for deed in last.values():
-        assert deed.result is not None
-        reaching = far.get(deed.answer) is deed  # of many deeds of one step, the last one tells what they come to
-        told = _came_of(deed.result, deed.failed, reaching) if deed.command or reaching else ""
-        label, weight = TOOL if deed.command else f"{TOOL}: {subject(deed.call)}", WHY if reaching else TORN
-        yield from (Line(line, label, deed.answer - start, weight) for line in _lines(told))
-
-
-def _came_of(result: ToolResult, failed: bool, far: bool) -> str:
-    if failed:
-        return telling_line(result)
-    return came_of(result) if far else closing_line(result)
+        if deed.result is None or (not deed.failed and reaches(deed)):
+            continue
+        told = telling_line(deed.result) if deed.failed else closing_line(deed.result)
+        yield from (Line(line, TOOL, deed.answer - start, TORN) for line in _lines(told))
 
 
 def answers(messages: Sequence[Message]) -> Iterator[Line]:

@@ -123,6 +123,14 @@ def own_words(given: Conversation, room: int, _: Draw) -> Conversation:
     return noted(given, "\n".join(reversed(_fitting(lines, room - SPARE))))
 
 
+def both_words(given: Conversation, room: int, _: Draw) -> Conversation:
+    """What the user said, the newest of it where all is too much; then what the agent wrote, in the same way."""
+    asked = _fitting(list(reversed(said.users(given.messages))), room - SPARE)
+    told = "\n".join(reversed(asked))
+    lines = _newest_first(line for line in said.agents(given.messages).split("\n") if line.strip())
+    return noted(given, "\n".join((told, *reversed(_fitting(lines, room - SPARE - meter().text(told))))))
+
+
 def random_messages(given: Conversation, room: int, draw: Draw) -> Conversation:
     """The floor: messages drawn at random, with what belongs to them."""
     found = units(given)

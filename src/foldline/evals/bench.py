@@ -43,7 +43,7 @@ class Bench:
     def rows(self, strategy: Strategy, budgets: tuple[str, ...]) -> Iterator[Row]:
         """The strategy at each budget that applies here."""
         for budget, room in self._rooms(strategy, budgets):
-            yield self._known(strategy, budget, room, partial(self._measured, strategy, room))
+            yield self._known(strategy, budget, room, partial(self._measured, strategy, room, budget))
 
     def chains(self, strategy: Strategy) -> Iterator[Row]:
         """The strategy after one, three and five folds."""
@@ -57,7 +57,7 @@ class Bench:
             return
         view = self.split.prefix.with_messages(self.split.real)
         real = Strategy("the agent's own summary", "real", strategies.nothing, "")
-        yield self._known(real, REAL, size(view.messages), lambda: self.ruler.score(view))
+        yield self._known(real, REAL, size(view.messages), lambda: self.ruler.score(view, grounded=True))
 
     def _rooms(self, strategy: Strategy, budgets: tuple[str, ...]) -> Iterator[tuple[str, int]]:
         if not strategy.sized:
@@ -79,9 +79,9 @@ class Bench:
         share = scores["tokens"] / self.split.tokens
         return {**about, "budget": budget, "asked": room, "prefix": self.split.tokens, "share": share, **scores}
 
-    def _measured(self, strategy: Strategy, room: int) -> Mapping[str, Any]:
+    def _measured(self, strategy: Strategy, room: int, budget: str) -> Mapping[str, Any]:
         view = strategy.start()(self.split.prefix, room, self._draw(strategy))
-        scores = self.ruler.score(view, strategy.frame)
+        scores = self.ruler.score(view, strategy.frame, grounded=budget == REAL)  # beside the agent's own summary
         if strategy.kind == "attack" or strategy.name == "placebo":  # they keep nobody's words, whatever is planted
             return scores
         shown = strategy.start()(self.ruler.planted.prefix, room, self._draw(strategy))

@@ -25,7 +25,7 @@ EVERYWHERE = 0.30
 """An identifier in this share of the sessions is background: tools' names, the project's own."""
 FEWEST_SESSIONS = 4
 """With fewer, an identifier cannot be told to be background by the share of sessions it is in."""
-SCORES = ("xf", "frr", "gfrr", "far", "vas", "uir", "kept", "kept_early", "kept_middle", "kept_late", "faithful")
+SCORES = ("xf", "gxf", "frr", "gfrr", "far", "vas", "uir", "kept", "kept_early", "kept_middle", "kept_late", "faithful")
 """What a view is scored on, in the order of tables."""
 
 Scores = dict[str, float | None]
@@ -67,13 +67,15 @@ class Ruler:
     def planted(self) -> Planted:
         return planted(self.split.prefix)
 
-    def score(self, view: Conversation, frame: Callable[[str], str] = str) -> Scores:
-        """M1 to M4 of a view. `frame` takes a strategy's own frame out of its text before its names are judged."""
+    def score(self, view: Conversation, frame: Callable[[str], str] = str, *, grounded: bool = False) -> Scores:
+        """M1 to M4 of a view, gXF if it is wanted: it takes as long again. `frame` takes a strategy's own frame out of
+        its text before its names are judged."""
         if faults(view):
             return {**dict.fromkeys(SCORES, 0.0), "valid": 0.0, "tokens": float(size(view.messages))}
         text = said.plain(message for message in view.messages if message.role != "system")
         return {
             "xf": self._explainer.share(text),
+            "gxf": self._explainer.grounded(text) if grounded else None,
             **self.references.recall(text),
             "uir": retained(self.sentences, text),
             "faithful": self.faithful(frame(text)),

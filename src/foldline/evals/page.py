@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from foldline.evals import plots
 from foldline.evals.bench import OWN, REAL
 from foldline.evals.markup import Markup, join, style, tag
-from foldline.evals.report import HEADLINES, MEANINGS, SHOWN, TITLES, Cell, percent, replays, title
+from foldline.evals.report import HEADLINES, MEANINGS, TITLES, Cell, percent, replays, shown, title
 from foldline.evals.run import Run
 from foldline.evals.stats import Figure
 from foldline.evals.strategies import OURS
@@ -111,14 +111,15 @@ def _folds(cells: Sequence[Cell], name: str, metric: str) -> list[plots.Point]:
 def _tables(cells: Sequence[Cell]) -> Iterator[Markup]:
     for budget in dict.fromkeys(cell.budget for cell in cells):
         here = [cell for cell in cells if cell.budget == budget]
-        top = tag("tr", tag("th", ""), *(tag("th", TITLES[name], title=MEANINGS[name]) for name in ("share", *SHOWN)))
-        rows = [_row(cell) for cell in here]
+        names = shown(here)
+        top = tag("tr", tag("th", ""), *(tag("th", TITLES[name], title=MEANINGS[name]) for name in ("share", *names)))
+        rows = [_row(cell, names) for cell in here]
         heading = f"{title(budget)} ({here[0].share.sessions} sessions, {here[0].cuts} cuts)"
         yield join((tag("h2", heading[0].upper() + heading[1:]), tag("div", tag("table", top, *rows), class_="wide")))
 
 
-def _row(cell: Cell) -> Markup:
-    figures = [tag("td", _number(cell.figures.get(name)), title=_interval(cell.figures.get(name))) for name in SHOWN]
+def _row(cell: Cell, names: Sequence[str]) -> Markup:
+    figures = [tag("td", _number(cell.figures.get(name)), title=_interval(cell.figures.get(name))) for name in names]
     return tag("tr", tag("td", cell.strategy), tag("td", percent(cell.share)), *figures, class_=cell.kind)
 
 

@@ -21,11 +21,12 @@ KINDS = ("ours", "real", "plugin", "baseline", "floor", "attack")
 """The order of rows."""
 HEADLINES = ("xf", "vas", "uir")
 """What a strategy must win at once."""
-SHOWN = ("xf", "gfrr", "frr", "far", "vas", "uir", "kept", "faithful", "valid")
+SHOWN = ("xf", "gxf", "gfrr", "frr", "far", "vas", "uir", "kept", "faithful", "valid")
 """The columns of a table; JSON has them all."""
 TITLES: Mapping[str, str] = {
     "share": "% kept",
     "xf": "XF",
+    "gxf": "gXF",
     "frr": "FRR",
     "gfrr": "gFRR",
     "far": "far",
@@ -42,6 +43,7 @@ TITLES: Mapping[str, str] = {
 MEANINGS: Mapping[str, str] = {
     "share": "tokens kept, of the history's",
     "xf": "explained future: how much of what the agent then wrote the view makes foreseeable; 1 is the whole history",
+    "gxf": "the same of what the view says in the history's own words: those that a summary coins make the future",
     "gfrr": "identifiers the agent then needed that stand in the view with words they stood beside",
     "frr": "the same without the words",
     "far": "the same for those not seen for a quarter of the history",
@@ -119,15 +121,21 @@ def tables(run: Run, cells: Sequence[Cell], *, wide: bool = True) -> Iterator[st
     """The lines of one table for each budget, and one for the cost. `wide`: with half the width of each interval."""
     for budget in dict.fromkeys(cell.budget for cell in cells):
         here = [cell for cell in cells if cell.budget == budget]
+        names = shown(here)
         yield f"{title(budget)} ({here[0].share.sessions} sessions, {here[0].cuts} cuts)"
-        yield _columns("", [TITLES[name] for name in ("share", *SHOWN)], wide)
+        yield _columns("", [TITLES[name] for name in ("share", *names)], wide)
         for cell in here:
-            figures = [short(cell.figures.get(name), wide=wide) for name in SHOWN]
+            figures = [short(cell.figures.get(name), wide=wide) for name in names]
             yield _columns(cell.strategy, [percent(cell.share), *figures], wide)
         yield ""
     if run.replays:
         yield "cost of the whole session under prompt caching, against no management"
         yield from (_columns(name, [short(cost, wide=wide)], wide) for name, _, cost in replays(run))
+
+
+def shown(cells: Sequence[Cell]) -> list[str]:
+    """The columns in which these cells have a figure; gXF is only measured beside an agent's own summaries."""
+    return [name for name in SHOWN if name != "gxf" or any(name in cell.figures for cell in cells)]
 
 
 def _columns(name: str, texts: Sequence[str], wide: bool) -> str:

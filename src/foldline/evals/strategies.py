@@ -94,6 +94,7 @@ def _baselines() -> list[Strategy]:
         "attack: identifiers": ("attack", baselines.identifier_list),
         "attack: identifiers, words": ("attack", baselines.identifier_words),
         "agent's own words": ("baseline", baselines.own_words),
+        "user's and agent's words": ("baseline", baselines.both_words),
     }
     return [Strategy(name, kind, partial(_same, fold), version) for name, (kind, fold) in table.items()]
 
