@@ -29,7 +29,7 @@ WHOLE = 3
 the others leave room for it: three quarters of the checkpoint. What a user pasted is mostly what is to be done."""
 SNAPSHOT_LENGTH = 400
 """Characters of each message that the snapshot shows."""
-WORDS, NEEDED = 4.5, 5.5
+WORDS, NEEDED = 4.5, 5.6
 """The last rank of what nothing else can bring back: the user's words, and what stands for folded ones; and the last of
 what a checkpoint should not be without."""
 
@@ -167,7 +167,8 @@ def needed(facts: Facts, ledger: Ledger, size: Callable[[str], int], whole: int)
     pieces = sorted((piece for piece in found if not piece.is_told(standing)), key=lambda piece: piece.order)
 
     def tokens(rank: float) -> int:
-        return size("\n\n".join(_sections([piece.grown() for piece in pieces if piece.rank <= rank], {})))
+        shown = [piece for piece in pieces if piece.rank <= rank]
+        return size("\n\n".join(_sections([piece.grown() for piece in shown], _counted(pieces, shown))))
 
     return tokens(WORDS), tokens(NEEDED)
 

@@ -50,8 +50,8 @@ RANKS: Mapping[str, float] = {
     "fresh reached": 5,
     "done": 5,  # readers miss what was done more than anything
     "files": 5.5,  # the log names those that were changed last
-    "errors": 6,  # older ones
-    "reached": 6,
+    "reached": 5.6,  # older ones
+    "errors": 6,
     "commands": 7,
     "read": 8,
 }
