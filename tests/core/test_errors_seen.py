@@ -125,6 +125,8 @@ def test_the_line_that_says_how_a_check_ended_is_the_last_of_its_kind(text, line
             "[lint] $ golint\n[lint] cli/a.go:8:4: ineffectual assignment (ineffassign)\n[lint] ERROR task failed",
             "[lint] cli/a.go:8:4: ineffectual assignment (ineffassign)",
         ),
+        ("a.go:1: : # cli/list\na.go:9:2: undefined: x\n[lint] ERROR task failed", "a.go:9:2: undefined: x"),
+        ("<tool_use_error>Sibling tool call errored</tool_use_error>", ""),
         ("src/a.ts(3,14): error TS2322: not a string\nFound 1 error.", "src/a.ts(3,14): error TS2322: not a string"),
         ("no test named\nFAIL\tcli/strategy\t3.2s", "FAIL\tcli/strategy\t3.2s"),
         ("collected 3\nE   assert 1 == 2\nFAILED tests/test_a.py::test_b\n1 failed", "FAILED tests/test_a.py::test_b"),
@@ -232,6 +234,14 @@ def test_a_test_run_tells_of_failures_although_its_pipe_succeeded():
     assert trouble.text == "E   assert 1 == 2 here"
     assert found(run("pytest | tail", "==== 0 failed, 3 passed ====")) == ()
     assert found(("Read", {"file_path": "a"}, "there were 3 failed runs", False)) == ()
+
+
+def test_a_pipe_behind_a_check_does_not_hide_that_it_failed():
+    output = "--- FAIL: TestA (0.1s)\n    a_test.go:3: got 2\nFAIL\tcli/a\t0.3s\nok  \tcli/b\t0.1s\n"
+    assert [trouble.cure for trouble in found(run("go test ./... | tail -50", output))] == [""]
+    failing = run("go build ./...", "x.go:3: undefined: agent", failed=True)
+    assert {trouble.cure for trouble in found(failing, run("go test ./... | tail -50", output))} == {""}
+    assert found(run("cat notes.txt", output)) == ()
 
 
 def test_where_there_are_too_many_the_uncured_and_the_newest_stay():

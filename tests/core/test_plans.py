@@ -153,6 +153,19 @@ def test_a_task_named_before_these_messages_is_known_by_its_number_alone():
     assert tasks(update(3, "completed")) == (Task("", "completed", 0, "3"),)
 
 
+def test_an_answer_that_shows_all_tasks_tells_how_they_stand():
+    shown = ("TaskList", {}, "#2 [completed] Paint it\n#1 [in_progress] Build it (blocked)\n#7 [pending] Sell it")
+    found = tasks(create("Build the boat", 1), create("Paint it", 2), shown)
+    assert [(task.key, task.text, task.status) for task in found] == [
+        ("1", "Build the boat", "in progress"),
+        ("2", "Paint it", "completed"),
+        ("7", "Sell it", "pending"),
+    ]
+    assert tasks(("TaskList", {}, "No tasks found")) == ()
+    assert tasks(("TaskList", {}, "!#1 [completed] not so")) == ()
+    assert tasks(("Grep", {}, "#1 [completed] in a file")) == ()
+
+
 @pytest.mark.parametrize(
     ("given_status", "status"),
     [

@@ -50,6 +50,15 @@ def test_growing_makes_no_difference(history, grammar, stops, thinking):
         assert found == repair(history[:stop], grammar, thinking=thinking)
 
 
+def test_what_comes_before_the_first_call_is_looked_at_too():
+    asked = (Message("user", Origin.USER, (Text("go on"),)),)
+    for grammar in GRAMMARS:
+        repairer = Repairer(grammar)
+        assert not repairer.repair(asked).repairs
+        later = (*asked, answer([], None), step(["a"], "yes", False), answer(["a"], None))
+        assert repairer.repair(later) == repair(later, grammar)
+
+
 edits = st.tuples(messages, st.integers(0, 10), messages)
 
 

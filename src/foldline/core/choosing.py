@@ -2,11 +2,11 @@
 
     lines, what tools told ── Stock ── within(room) ──> the chosen lines, in order
 
-The newest lines come first of all, each with the brackets that close it; then older ones, a few that stand together at
-a time, by what they are worth for their tokens: the names in them that no chosen line has yet, more if they are recent,
-more if few lines have them; then what tools told last. Each line stands once, where it was written last. What is known
-of the lines whatever the room is worked out once: a fold may try several. Where lines come from and how they are shown
-is in worklog.py.
+The newest lines come first of all, each with the brackets and short lines behind it; then older ones, a few that stand
+together at a time, by what they are worth for their tokens: the names in them that no chosen line has yet, more if they
+are recent, more if few lines have them; then what tools told last. Each line stands once, where it was written last,
+but for those that only hold others together. What is known of the lines whatever the room is worked out once: a fold
+may try several. Where lines come from and how they are shown is in worklog.py.
 """
 
 from __future__ import annotations
@@ -40,8 +40,10 @@ TOGETHER = 6
 """Older lines of one text or call that are weighed as one: a line by itself is hard to understand."""
 TOLD = 20
 """Characters of such lines that say something: `path: src` alone does not."""
-OF_A_CALL = 16
+OF_A_CALL = 48
 """The first lines of a call's text that count as new: a file that was written whole is not all of the latest work."""
+SHORT = 24
+"""Characters of a line of code that is shown once more, in its place."""
 NEARLY = 0.999
 """A line whose worth fell by less than this is taken as it stands."""
 MOST_MISSES = 100
@@ -89,7 +91,10 @@ class Stock:
 
     @cached_property
     def _closing(self) -> dict[int, Line]:
-        return {place: line for place, line in enumerate(self.lines) if closes(line.text)}
+        """Lines that stand with the one before them, though they tell nothing new: code without them looks torn."""
+        once = self._once
+        found = ((place, line) for place, line in enumerate(self.lines) if place not in once)
+        return {place: line for place, line in found if closes(line.text) or _is_short(line)}
 
     @cached_property
     def _untold(self) -> dict[int, Line]:
@@ -163,6 +168,10 @@ class Stock:
     def _tells(self, run: Sequence[int]) -> bool:
         """It names something, in more than a word."""
         return any(map(self._named.get, run)) and sum(len(self._once[place].text) for place in run) >= TOLD
+
+
+def _is_short(line: Line) -> bool:
+    return line.weight == TORN and len(line.text) <= SHORT
 
 
 def _entry(line: Line) -> tuple[int, str, int, bool]:

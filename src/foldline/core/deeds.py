@@ -45,7 +45,19 @@ _FENCE = re.compile(r"^```(?:bash|mswea_bash_command)[ \t]*\n(.*?)\n```", re.M |
 _ANSWERS = "<returncode>"
 _TESTS_FAILED = re.compile(r"\b[1-9]\d{0,4} failed\b")
 _TESTS_LOOK = 600
-"""Characters at the end of a command's output in which a test run says how it went."""
+"""Characters at the end of a command's output in which a test run says how it went …"""
+_FAIL_LINE = re.compile(
+    r"^(?:\[[\w:./-]{1,40}\][ \t]{1,4})?[ \t]{0,40}(?:--- FAIL: |FAIL[ \t]\S|ERROR task failed)", re.M
+)
+_FAIL_LOOK = 40_000
+"""… and in which a check names what failed in lines of their own: a pipe behind it hides that it did."""
+CHECKS = re.compile(
+    r"\b(?:tests?|check|lint|build|vet|fmt|compile|typecheck|tsc|mypy|pyright|ruff|eslint|pytest|jest|vitest|tox|nox|make|"
+    r"ninja|cmake|gradlew?|mvn|cargo|go run)\b"
+)
+"""Words of commands that judge the work."""
+LONGEST_COMMAND = 300
+"""Characters of a command in which they are sought."""
 
 
 class Deed(NamedTuple):
@@ -89,7 +101,7 @@ def cycle_deeds(messages: Sequence[Message], cycle: ToolCycle) -> Iterator[Deed]
 def _deed(at: int, call: ToolCall, answer: int, result: ToolResult | None) -> Deed:
     verdict, command, touches = outcome(call, result), command_of(call), tuple(call_touches(call))
     goal = f"`{command.strip()}`" if command else _goal(call, touches)
-    failed = verdict == "failed" or (verdict == "ok" and bool(command) and _tests_failed(result))
+    failed = verdict == "failed" or (verdict == "ok" and bool(command) and _tests_failed(command, result))
     return Deed(at, call, answer, result, verdict, command, touches if verdict == "ok" else (), goal, failed)
 
 
@@ -97,8 +109,18 @@ def _goal(call: ToolCall, touches: Sequence[Touch]) -> str:
     return f"{call.name} {' '.join(touch.path for touch in touches) or call.arguments}"
 
 
-def _tests_failed(result: ToolResult | None) -> bool:
-    return result is not None and _TESTS_FAILED.search(result.text[-_TESTS_LOOK:]) is not None
+def judges(command: str) -> bool:
+    """It checks the work, and is run again until all is well."""
+    return CHECKS.search(command[:LONGEST_COMMAND]) is not None
+
+
+def _tests_failed(command: str, result: ToolResult | None) -> bool:
+    if result is None:
+        return False
+    text = result.text
+    if _TESTS_FAILED.search(text[-_TESTS_LOOK:]):
+        return True
+    return judges(command) and _FAIL_LINE.search(text[-_FAIL_LOOK:]) is not None
 
 
 def _fenced(at: int, message: Message, answer: Message) -> Iterator[Deed]:

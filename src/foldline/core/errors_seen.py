@@ -17,7 +17,7 @@ from itertools import takewhile
 from operator import attrgetter
 from typing import NamedTuple
 
-from foldline.core.deeds import FRAME, Deed
+from foldline.core.deeds import FRAME, Deed, judges
 from foldline.core.text import beginning, head
 from foldline.core.tools import reads
 from foldline.model import ToolResult
@@ -41,7 +41,8 @@ _TELLING = re.compile(
     r"fatal:|panic:|npm ERR!|[ \t]{0,40}--- FAIL|thread '[^'\n]{1,60}' panicked)"
 )
 _LOCATED = re.compile(
-    r"(?:\[[\w:./-]{1,40}\][ \t]{1,4})?[ \t]{0,40}[^\s:()`'\"]{1,200}\.\w{1,8}(?::\d|\(\d)[\d:,)]{0,16}[ \t]\S"
+    r"(?:\[[\w:./-]{1,40}\][ \t]{1,4})?[ \t]{0,40}[^\s:()`'\"]{1,200}\.\w{1,8}(?::\d|\(\d)[\d:,)]{0,16}"
+    r"[ \t]{1,4}[^\s:#]"
 )
 """A place in a file and what is wrong there, perhaps behind the name of the task that found it."""
 _TEST = re.compile(r"[ \t]{0,40}--- FAIL: |FAILED[ \t]\S+::")
@@ -71,19 +72,15 @@ FORGOTTEN = "forgotten"
 """In place of a cure: a slip with a tool that is no shell, made good since."""
 MOVED_ON = 8
 """Deeds after which what was not tried again is left behind."""
-_CHECKS = re.compile(
-    r"\b(?:tests?|check|lint|build|vet|fmt|compile|typecheck|tsc|mypy|pyright|ruff|eslint|pytest|jest|vitest|tox|nox|make|"
-    r"ninja|cmake|gradlew?|mvn|cargo|go run)\b"
-)
-"""Words of commands that judge the work: one that passes may speak for another."""
 _WRAPPED = re.compile(r"</?tool_use_error>")
 """What Claude Code puts around what a tool of its own says."""
 _SILENT = re.compile(
     r"\s*(?:[(\[<]?(?:\w+ completed with )?no (?:output|content|matches found)[)\]>]?\.?"
-    r"|command exited with (?:exit )?code \d+)\s*$",
+    r"|command exited with (?:exit )?code \d+"
+    r"|(?:<tool_use_error>)?sibling tool call errored(?:</tool_use_error>)?)\s*$",
     re.I,
 )
-"""A line that says only that there is nothing to say, or that the command failed."""
+"""A line that says only that there is nothing to say, or that the command failed, or another one beside it."""
 _ENDED = re.compile(
     r"\b\d{1,6} (?:passed|failed|failures?|errors?|warnings?|problems?|issues?|tests?|specs?|files? changed)\b"
     r"|^(?:ok|OK|PASS|Success|BUILD)\b|^\[[\w/.-]{1,80} [0-9a-f]{7,40}\]"
@@ -139,7 +136,7 @@ def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
                 healed = _healed(waiting.pop(goal), changed)
                 cured += [healed] if deed.command else []
             changed += [touch.path for touch in deed.touched if touch.action in ("edited", "written")]
-    failed = any(_judges(item.deed.command) for item in waiting.values())
+    failed = any(judges(item.deed.command) for item in waiting.values())
     passed = next(filter(_passes, reversed(done[-LATEST:])), None) if failed else None
     left = [_since(item, passed, len(done)) for item in waiting.values()]
     open_ = [*(trouble for trouble in left if not trouble.cure), *refused]
@@ -157,16 +154,11 @@ def _passes(deed: Deed) -> bool:
 def _since(item: _Open, passed: Deed | None, count: int) -> Trouble:
     """An error of something that was not tried again with success; for a check, the one that passed since, if any."""
     told = _told(item)
-    if not _judges(item.deed.command):
+    if not judges(item.deed.command):
         return told._replace(cure=LEFT) if count - item.number > MOVED_ON else told
     if passed is None or passed.answer < item.deed.answer:
         return told
     return told._replace(cure=f"perhaps cured: {tried(passed)} passed later")
-
-
-def _judges(command: str) -> bool:
-    """It checks the work, and is run again until all is well."""
-    return _CHECKS.search(head(command, LONGEST_LINE)) is not None
 
 
 def _looks(deed: Deed) -> bool:
@@ -221,7 +213,7 @@ def healed(cure: str, what: str, *, tried: Set[str], later: int) -> str:
         return ""
     if what in tried:
         return f"{what} succeeded later" if what.startswith("`") else FORGOTTEN
-    return LEFT if what and not cure and not _judges(what) and later > MOVED_ON else ""
+    return LEFT if what and not cure and not judges(what) and later > MOVED_ON else ""
 
 
 def tried(deed: Deed) -> str:

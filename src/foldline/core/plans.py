@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from foldline.core.deeds import Deed
@@ -23,7 +23,10 @@ _MERGE = "merge"
 LISTED = "*"
 """Before the id of a task of such a list: tasks that are named one by one have numbers of their own."""
 _SINGLE = ("taskcreate", "taskupdate")
-"""Tools that name one task each time."""
+"""Tools that name one task each time …"""
+_SHOWN = "tasklist"
+"""… and the one whose answer shows them all: helpers may have changed them."""
+_LINE = re.compile(r"^#(\d{1,9})[. ] ?\[([^\]\n]{1,40})\] (\S.{0,600})$", re.M)
 _TEXTS = ("content", "step", "title", "subject", "description", "text")
 _STATUS = {
     "": "pending",
@@ -36,7 +39,9 @@ _STATUS = {
 }
 _NUMBER = re.compile(r"#(\d{1,9})\b")
 _LOOK = 100
-"""Characters of an answer in which the number of a new task stands."""
+"""Characters of an answer in which the number of a new task stands …"""
+_LOOK_LIST = 20_000
+"""… and in which tasks are listed."""
 
 
 class Task(NamedTuple):
@@ -54,7 +59,7 @@ class Task(NamedTuple):
 
 def plans(name: str) -> bool:
     """A tool of this name keeps tasks."""
-    return bare_name(name) in (*_LISTS, *_SINGLE)
+    return bare_name(name) in (*_LISTS, *_SINGLE, _SHOWN)
 
 
 def latest_tasks(done: Iterable[Deed]) -> tuple[Task, ...]:
@@ -64,7 +69,7 @@ def latest_tasks(done: Iterable[Deed]) -> tuple[Task, ...]:
     latest: tuple[Task, ...] = ()
     for deed in done:
         name = bare_name(deed.call.name)
-        if deed.verdict == "failed" or (name not in _LISTS and name not in _SINGLE):
+        if deed.verdict == "failed" or not plans(name):
             continue
         arguments = deed.call.parsed()
         if name in _LISTS:
@@ -72,6 +77,8 @@ def latest_tasks(done: Iterable[Deed]) -> tuple[Task, ...]:
         elif name == "taskcreate":
             key = _number(deed) or str(len(single) + 1)
             single[key] = _task(arguments, deed.at)._replace(key=key)
+        elif name == _SHOWN:
+            single |= {task.key: task for task in _shown(deed, single)}
         else:
             _update(single, arguments, deed.at)
     return (*latest, *single.values())
@@ -129,6 +136,13 @@ def _number(deed: Deed) -> str:
     """The number that the tool gave to a new task."""
     found = _NUMBER.search(deed.result.text[:_LOOK]) if deed.result else None
     return found.group(1) if found else ""
+
+
+def _shown(deed: Deed, known: Mapping[str, Task]) -> Iterator[Task]:
+    """Every task of an answer as it stands, in the words it was created with where they are known."""
+    for key, status, text in _LINE.findall(deed.result.text[:_LOOK_LIST]) if deed.result else ():
+        task = known.get(key) or Task("", "", deed.at, key)
+        yield task._replace(text=task.text or text.strip(), status=_status(status))
 
 
 def _task(item: Mapping[str, Any], at: int) -> Task:

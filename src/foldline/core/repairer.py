@@ -49,7 +49,9 @@ class Repairer:
         cycles = pairing.cycles
         last = max(bisect_left(cycles, len(self._sound), key=lambda cycle: cycle.start) - 1, 0)
         start = cycles[last].start if cycles else 0
-        if not start or pairing.orphans or pairing.duplicates or self._reach_of(cycles[:last]) > start:
+        if not 0 < start <= len(self._sound):  # what is new begins before the first cycle
+            return False
+        if pairing.orphans or pairing.duplicates or self._reach_of(cycles[:last]) > start:
             return False
         if self._grammar.unique_ids and not self._new_names(messages, start):
             return False

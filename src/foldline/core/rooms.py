@@ -45,7 +45,7 @@ CLAMP_MARK = 60
 """Tokens that say what is missing from it."""
 USER_MARGIN = 0.85
 """Its ends may have more tokens for their characters than the whole."""
-TAIL_CLAMPED = 0.25
+TAIL_CLAMPED = 0.35
 """The same of a tail whose results have to be shortened: they are what the agent is working with, and readers miss what
 is left out of them."""
 TAIL_HEAVY = 0.25

@@ -45,6 +45,7 @@ DEEPEST = 4
 PASSING = frozenset(
     {"prompt", "activeForm", "explanation", "justification", "subagent_type"}  # for a person or a helper, in passing
     | {"output_mode", "head_limit", "timeout", "limit", "offset", "-A", "-B", "-C", "-n", "-i"}  # how, not what
+    | {"max_output_tokens", "yield_time_ms"}
     | {"old_string", "old_str", "old_text", "oldString", "oldText"}  # what was there before an edit is there no more
 )
 """Arguments that are seldom taken up again, or tell a reader little."""
@@ -63,8 +64,10 @@ TOOL = "tool output"
 _NUMBERED = re.compile(r"\s*\d{1,6}(?:→|\t|\s?\|)")
 """A line number before a line of a file, as tools that read files show it."""
 _COLOURS = re.compile(r"\x1b\[[0-9;?]{0,16}[A-Za-z]")
-_CLOSES = re.compile(r"\s*[\])}][\])};,]*\s*$")
-"""A line that only ends what others began: it costs a token, and without it code looks torn."""
+_CLOSES = re.compile(
+    r"\s*(?:[\])}][\])};,]*(?:\s?(?:else|finally|catch)\b[^{}]{0,40}\{)?|(?:else|try|finally):|else|fi|done|esac|end)\s*$"
+)
+"""A line that only ends what others began, or parts it: it costs little, and without it code looks torn."""
 _WORD = re.compile(r"\w{3}|[^\W\x00-\x7f]")
 """Three letters or digits; one letter of a script in which words may be shorter, or have signs between letters."""
 _IMPORTS = re.compile(
