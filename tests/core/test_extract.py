@@ -305,6 +305,46 @@ def test_of_older_work_lines_that_stand_together_are_chosen_together():
     assert 0 < crowded.count("rare_") < TOGETHER, "a part of them, where there is no room for all"
 
 
+def test_code_that_parts_in_two_keeps_what_parts_it_wherever_else_that_stands():
+    first = "if suffix:\n    name = with_suffix(commit, suffix)\nelse:\n    name = plain_name(commit)"
+    edits = (call("1", "Edit", file_path="a.py", new_string=first),)
+    later = (call("2", "Edit", file_path="b.py", new_string="try:\n    other()\nelse:\n    return"),)
+    log = summary_of(says("", *edits), result("1", "ok"), says("", *later), result("2", "ok")).get("context")
+    assert first.split("\n", 1)[1] in log
+
+
+def test_a_file_that_was_written_whole_leaves_room_for_what_was_done_before_it():
+    whole = "\n".join(f"value_{number} = compute_{number}(other_{number})" for number in range(120))
+    before = [says(f"Then mended the gate number{number}.", call(f"b{number}", "Bash", command=f"make gate{number}"))
+              for number in range(8)]  # fmt: skip
+    answers = [result(f"b{number}", "fine") for number in range(8)]
+    steps = [message for pair_ in zip(before, answers, strict=True) for message in pair_]
+    written = (says("", call("w", "Write", file_path="all.py", content=whole)), result("w", "ok"))
+    log = summary_of(*steps, *written, room=1_000).get("context")
+    assert "value_0 = " in log
+    assert all(f"number{number}." in log for number in range(8))
+
+
+def test_what_was_reported_before_the_user_spoke_again_outlasts_what_was_said_on_the_way():
+    report = "Parcels now carry their weight_grams, and tests cover it."
+    passing = [says(f"Looking at module_{number} in the folder part_{number} next.") for number in range(40)]
+    log = summary_of(user("Go."), says(report), user("More."), *passing, room=420).get("context")
+    assert report in log
+
+
+def test_a_word_alone_is_no_line_of_older_work():
+    short = [says("", call(f"s{number}", "Lookup", kind=f"part_{number}")) for number in range(30)]
+    log = summary_of(*short, *(says(f"Talking about topic_{n} and what it means here.") for n in range(30)), room=400)
+    assert "kind: part_0" not in log.get("context")
+
+
+def test_a_check_that_says_nothing_is_told_to_have_said_nothing():
+    vetted = (says("", call("1", "Bash", command="go vet ./...")), result("1", "(Bash completed with no output)"))
+    looked = (says("", call("2", "Bash", command="ls")), result("2", "(Bash completed with no output)"))
+    log = summary_of(*vetted, *looked).get("context")
+    assert log.count("[tool output] `(Bash completed with no output)`") == 1
+
+
 def test_why_something_failed_outlasts_what_was_merely_done():
     done = [says(f"I changed name_{number} in src/part_{number}.py and looked at it again.") for number in range(80)]
     done[45] = says("The reason name_45 broke in src/part_45.py: the cache was read before it was filled.")

@@ -249,6 +249,12 @@ def closing_line(result: ToolResult) -> str:
     return next((head(line.strip(), LONGEST_LINE) for line in reversed(lines) if _ENDED.search(line)), "")
 
 
+def last_line(result: ToolResult) -> str:
+    """The last line of an output, if it is no dump's: of a check that says nothing, that it said nothing."""
+    lines = result.text[-_ENDS:].strip().splitlines()
+    return lines[-1].strip() if lines and len(lines[-1]) <= LONGEST_GOAL else ""
+
+
 def _is_told(line: str) -> bool:
     """It says something of what was done."""
     return bool(line.strip()) and not FRAME.match(line) and not _SILENT.match(line)

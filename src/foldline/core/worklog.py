@@ -28,8 +28,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from foldline.core.deeds import Deed
-from foldline.core.errors_seen import closing_line, is_refused, telling_line
+from foldline.core.deeds import Deed, judges
+from foldline.core.errors_seen import closing_line, is_refused, last_line, telling_line
 from foldline.core.plans import plans
 from foldline.core.reaching import reaches
 from foldline.core.text import beginning, head
@@ -45,7 +45,6 @@ DEEPEST = 4
 PASSING = frozenset(
     {"prompt", "activeForm", "explanation", "justification", "subagent_type"}  # for a person or a helper, in passing
     | {"output_mode", "head_limit", "timeout", "limit", "offset", "-A", "-B", "-C", "-n", "-i"}  # how, not what
-    | {"max_output_tokens", "yield_time_ms"}
     | {"old_string", "old_str", "old_text", "oldString", "oldText"}  # what was there before an edit is there no more
 )
 """Arguments that are seldom taken up again, or tell a reader little."""
@@ -156,6 +155,7 @@ def outcomes(done: Iterable[Deed], start: int) -> Iterator[Line]:
         if deed.result is None or (not deed.failed and reaches(deed)):
             continue
         told = telling_line(deed.result) if deed.failed else closing_line(deed.result)
+        told = told or (last_line(deed.result) if deed.verdict == "ok" and judges(deed.command) else "")
         yield from (Line(line, TOOL, deed.answer - start, TORN) for line in _lines(told))
 
 
