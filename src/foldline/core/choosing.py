@@ -47,7 +47,9 @@ SHORT = 24
 NEARLY = 0.999
 """A line whose worth fell by less than this is taken as it stands."""
 MOST_MISSES = 100
-"""Lines that did not fit any more, after which no more are tried."""
+"""Lines that did not fit any more, after which no more are tried …"""
+NEWEST_MISSES = 3
+"""… among the newest: what is short and much older is not new."""
 
 _WORD = re.compile(r"\w+(?:[./:-]\w+)*")
 _TELLING = re.compile(r"[\d_./:]|[a-z][A-Z]")
@@ -69,10 +71,10 @@ class Stock:
     def within(self, room: int, size: Size) -> list[Line]:
         """The newest of the agent's lines, then the rest by worth, then what tools told last."""
         shelf = _Shelf(max(room, 0), size)
-        shelf.take_newest(self._newest, int(room * (1 - NEWEST_SHARE)), self._closing)
+        shelf.take_newest(self._newest, int(room * (1 - NEWEST_SHARE)), NEWEST_MISSES, self._closing)
         self._take_by_worth(shelf)
         if shelf.room > LEAST_TOLD:
-            shelf.take_newest(self._untold, 0, {})
+            shelf.take_newest(self._untold, 0, MOST_MISSES, {})
         return [line for _, line in sorted(shelf.chosen.items(), key=lambda item: (item[1].message, item[0]))]
 
     @cached_property
@@ -209,15 +211,16 @@ class _Shelf:
         name = line.label if line.is_tools or line.message < 0 else line.label.partition(" ")[0]
         return self.size(name) + LABEL_MARKS
 
-    def take_newest(self, lines: dict[int, Line], least: int, closing: Mapping[int, Line]) -> None:
-        """Takes the last lines, down to so many tokens, each with those behind it that close it."""
+    def take_newest(self, lines: dict[int, Line], least: int, most: int, closing: Mapping[int, Line]) -> None:
+        """Takes the last lines, down to so many tokens, each with those behind it that close it; no more than `most`
+        that do not fit are passed over."""
         misses = 0
         for place in reversed(lines):
             if self.takes(place, lines[place], least):
                 at = place + 1
                 while at in closing and self.takes(at, closing[at], least):
                     at += 1
-            elif (misses := misses + 1) >= MOST_MISSES:
+            elif (misses := misses + 1) >= most:
                 return
 
 
