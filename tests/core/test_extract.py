@@ -440,3 +440,11 @@ def test_a_million_tokens_take_about_a_second():
     started = time.process_time()
     extract(messages, Facts(), 8_000, estimate)
     assert time.process_time() - started < (9 if sys.gettrace() else 2.5)  # a tracer takes its time
+
+
+def test_what_a_helper_reported_is_told_as_its_word():
+    sent = (
+        says("", call("1", "Task", description="Look for leaks", prompt="Look.")),
+        result("1", "Two leaks in pump.py."),
+    )
+    assert "[tool output: Task] `Two leaks in pump.py.`" in summary_of(*sent).get("context")

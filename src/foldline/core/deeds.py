@@ -35,7 +35,7 @@ _FAILED = re.compile(
 _RUNNING = re.compile(r"^(?:Process running with session ID|Command running in background)", re.M)
 FRAME = re.compile(
     r"\s*(?:chunk id:|wall time:|process exited|original token count:|exit code|output:|<returncode>"
-    r"|\[?the command completed|</?\w+>\s*$)",
+    r"|\[?the command completed|shell cwd was reset to|</?\w+>\s*$)",
     re.I,
 )
 """Lines in which the tool speaks of the run rather than shows what it said."""

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from foldline.core.deeds import FRAME, Deed, judges
 from foldline.core.text import beginning, head
-from foldline.core.tools import reads
+from foldline.core.tools import call_touches, reads
 from foldline.model import ToolResult
 
 LONGEST_LINE = 300
@@ -218,8 +218,10 @@ def healed(cure: str, what: str, *, tried: Set[str], later: int) -> str:
 
 def tried(deed: Deed) -> str:
     """What was to be done, in a few words."""
-    goal = beginning(" ".join((deed.command or deed.goal).split()), LONGEST_GOAL)
-    return f"`{goal}`" if deed.command else goal
+    if deed.command:
+        return f"`{beginning(' '.join(deed.command.split()), LONGEST_GOAL)}`"
+    files = ("/".join(touch.path.split("/")[-2:]) for touch in call_touches(deed.call))
+    return beginning(" ".join((deed.call.name, *files)) if any(call_touches(deed.call)) else deed.goal, LONGEST_GOAL)
 
 
 def telling_line(result: ToolResult) -> str:

@@ -46,10 +46,10 @@ RANKS: Mapping[str, float] = {
     "said": 3,  # nothing else can bring the user's words back
     "again": 4,  # from messages that are plans: only where they do not stand there as a whole
     "earlier": 4.5,  # all that is left of what it stands for
-    "fresh errors": 5,
-    "fresh reached": 5,
-    "done": 5,  # readers miss what was done more than anything
-    "files": 5.5,  # the log names those that were changed last
+    "files": 5,  # short, and what the next step will touch
+    "fresh errors": 5.1,
+    "fresh reached": 5.1,
+    "done": 5.1,  # readers miss what was done more than anything
     "reached": 5.6,  # older ones
     "errors": 6,
     "commands": 7,

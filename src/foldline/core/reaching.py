@@ -39,7 +39,7 @@ _COMMANDS = re.compile(
 """Commands that change what others see."""
 _VERBS = re.compile(
     r"(?:^|_)(?:create|update|delete|remove|send|post|publish|merge|reply|comment|close|reopen|assign|upload|deploy|"
-    r"submit|add|save|schedule|cancel|approve|invite|transition|resolve)(?:_|$)"
+    r"submit|add|save|schedule|cancel|approve|invite|transition|resolve_(?:issue|thread|comment|incident|alert))(?:_|$)"
 )
 """What tools of that kind are named for."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-. ]+")
@@ -78,7 +78,7 @@ def reached(done: Sequence[Deed]) -> tuple[Reached, ...]:
     for number, deed in enumerate(done):
         if deed.result is None or deed.verdict != "ok" or deed.failed or not reaches(deed):
             continue
-        line, kind = came_of(deed.result), _kind(deed)
+        line, kind = _line(deed), _kind(deed)
         if not line:
             continue
         key = f"{number} {kind}" if _EACH.search(kind) else kind
@@ -114,3 +114,10 @@ def came_of(result: ToolResult) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip() and not FRAME.match(line)]
     told = next((line for line in reversed(lines) if _TELLS.search(line)), lines[-1] if lines else "")
     return head(told, LONGEST)
+
+
+def _line(deed: Deed) -> str:
+    """What came of a deed. What git says otherwise may be of another command beside it: a log, a status."""
+    line = came_of(deed.result) if deed.result else ""
+    told = not _kind(deed).startswith("git ") or _TELLS.search(line)
+    return line if told else ""

@@ -55,6 +55,9 @@ _SHELLS = frozenset(
         *("executebash", "executecommand", "runcommand", "runshellcommand", "runinterminal", "runterminalcmd"),
     }
 )
+_HELPERS = frozenset(
+    {"task", "agent", "subagent", "runsubagent", "dispatchagent", "spawnagent", "delegate", "delegatetask", "newtask"}
+)
 _PATHS = (
     *("file_path", "path", "filePath", "absolute_path", "target_file", "notebook_path", "filename", "filepath"),
     *("TargetFile", "AbsolutePath"),
@@ -159,6 +162,11 @@ def patch_touches(patch: str) -> Iterator[Touch]:
             yield Touch({"Update": "edited", "Add": "written", "Delete": "deleted"}[verb], last)
         elif last:
             yield Touch("moved", last, to.strip())
+
+
+def hands_over(call: ToolCall) -> bool:
+    """Another agent does the work, and answers with a report."""
+    return bare_name(call.name) in _HELPERS
 
 
 def reads(call: ToolCall) -> bool:

@@ -25,7 +25,7 @@ import re
 from bisect import bisect
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, NamedTuple
 
 from foldline.core.deeds import Deed, judges
@@ -33,7 +33,7 @@ from foldline.core.errors_seen import closing_line, is_refused, last_line, telli
 from foldline.core.plans import plans
 from foldline.core.reaching import reaches
 from foldline.core.text import beginning, head
-from foldline.core.tools import call_touches, command_of, reads
+from foldline.core.tools import call_touches, command_of, hands_over, reads
 from foldline.model import Message, Origin, Text, ToolCall, ToolResult
 
 LONGEST = 2_000
@@ -56,6 +56,8 @@ ASIDE = 0.3
 """Weight of their lines."""
 TORN = 0.5
 """Weight of a line from inside an argument: mostly a file's, which says little without the others."""
+REPORTED = 16
+"""Lines of a helper's report: what it found and did stands first."""
 WHY = 2.0
 """Weight of a line in which the agent says why: what went wrong, what mended it. Readers miss that most. And of what it
 said last before the user spoke again: there it tells what was done."""
@@ -146,17 +148,21 @@ def _weight(said: str) -> float:
 
 def outcomes(done: Iterable[Deed], start: int) -> Iterator[Line]:
     """What each command came to when it was last run, in a line of its own output: why it failed, how a check ended.
-    What was done beyond the files at hand is in the notes.
+    And what helpers reported. What was done beyond the files at hand is in the notes.
 
     `start` is where deeds count from.
     """
-    last = {deed.goal: deed for deed in done if deed.command and deed.result is not None and not is_refused(deed)}
+    last = {deed.goal: deed for deed in done if deed.result is not None and not is_refused(deed)}
     for deed in last.values():
         if deed.result is None or (not deed.failed and reaches(deed)):
             continue
-        told = telling_line(deed.result) if deed.failed else closing_line(deed.result)
-        told = told or (last_line(deed.result) if deed.verdict == "ok" and judges(deed.command) else "")
-        yield from (Line(line, TOOL, deed.answer - start, TORN) for line in _lines(told))
+        if hands_over(deed.call):
+            report = islice(_lines(deed.result.text), REPORTED)
+            yield from (Line(line, f"{TOOL}: {subject(deed.call)}", deed.answer - start) for line in report)
+        elif deed.command:
+            told = telling_line(deed.result) if deed.failed else closing_line(deed.result)
+            told = told or (last_line(deed.result) if deed.verdict == "ok" and judges(deed.command) else "")
+            yield from (Line(line, TOOL, deed.answer - start, TORN) for line in _lines(told))
 
 
 def answers(messages: Sequence[Message]) -> Iterator[Line]:
