@@ -242,6 +242,33 @@ def test_a_pipe_behind_a_check_does_not_hide_that_it_failed():
     failing = run("go build ./...", "x.go:3: undefined: agent", failed=True)
     assert {trouble.cure for trouble in found(failing, run("go test ./... | tail -50", output))} == {""}
     assert found(run("cat notes.txt", output)) == ()
+    assert found(run("cat tests/fixtures/go_output.txt", output)) == ()
+    assert found(run("git log --grep test", "FAIL fast when the config is missing")) == ()
+    assert (
+        found(run("go test -v ./...", "    --- FAIL: TestChild (0s)\n--- PASS: TestRunner (1s)\nok  \tcli\t1s")) == ()
+    )
+
+
+def test_what_a_file_says_cures_nothing():
+    failing = run("pytest -q", "FAILED tests/a.py::b - x", True)
+    assert [trouble.cure for trouble in found(failing, run("cat README.md", "212 passed"))] == [""]
+
+
+def test_a_check_beside_it_in_the_same_step_passed_no_later():
+    calls = [ToolCall("p", "Bash", '{"command": "pytest"}'), ToolCall("m", "Bash", '{"command": "mypy src"}')]
+    answers = [ToolResult("p", (Text("FAILED tests/a.py::b"),), True), ToolResult("m", (Text("Success: no issues"),))]
+    messages = (Message("assistant", Origin.ASSISTANT, tuple(calls)), Message("user", Origin.TOOL, tuple(answers)))
+    assert [trouble.cure for trouble in troubles(tuple(deeds(messages, pair(messages, Grammar()))))] == [""]
+
+
+def test_to_look_into_a_failure_is_not_to_leave_it_behind():
+    looked = [("Read", {"file_path": f"{number}.tf"}, "text", False) for number in range(2 * MOVED_ON)]
+    assert [trouble.cure for trouble in found(run("terraform apply", "Error: no quota", True), *looked)] == [""]
+
+
+def test_a_tool_that_deletes_by_a_pattern_may_fail():
+    [trouble] = found(("mcp__redis__delete_keys", {"pattern": "session:*"}, "permission denied", True))
+    assert trouble.text == "permission denied"
 
 
 def test_where_there_are_too_many_the_uncured_and_the_newest_stay():

@@ -149,6 +149,46 @@ def test_a_slip_with_a_tool_is_forgotten_after_a_fold():
     assert Facts((slip,)).since(tuple(deeds(messages, pair(messages, Grammar())))) == Facts(())
 
 
+def test_what_failed_again_after_a_fold_is_told_as_it_failed_last():
+    spans = [
+        facts(says("", call("a", "Bash", command="./deploy prod")), result("a", f"Error: try {n}", True), first=2 * n)
+        for n in range(3)
+    ]
+    assert texts(reduce(Facts.then, spans), "error") == ["Error: try 2"]
+
+
+def test_a_long_command_is_known_again_by_all_of_it():
+    folder = "cd /home/someone/projects/company/monorepo/services/billing/backend-api-gateway"
+    failed = Fact("error", "1 failed", "s", 3, "", f"`{folder} && pytest -q`")
+    assert Facts((failed,)).since(done(f"{folder} && ls", times=MOVED_ON + 1)) == Facts((failed,))
+    [cured] = Facts((failed,)).since(done(f"{folder} && pytest -q")).facts
+    assert cured.about.endswith("succeeded later")
+
+
+def test_what_is_tried_again_in_vain_is_not_left_behind():
+    asked = Fact("error", "Not Found", "s", 3, "", "`gh api repos/a`")
+    messages = []
+    for number in range(MOVED_ON + 2):
+        command = "gh api repos/a" if number == 1 else "ls"
+        messages += [says("", call(f"c{number}", "Bash", command=command)), result(f"c{number}", "no", number == 1)]
+    assert Facts((asked,)).since(tuple(deeds(messages, pair(messages, Grammar())))) == Facts((asked,))
+
+
+def test_of_pushes_the_last_is_told_after_folds_as_well():
+    spans = [
+        facts(says("", call("a", "Bash", command="git push")), result("a", f"   {n:07x}..{n:07x}  a -> a"), first=2 * n)
+        for n in range(5)
+    ]
+    assert texts(reduce(Facts.then, spans), "reached") == ["0000004..0000004  a -> a"]
+
+
+def test_a_result_that_was_shortened_since_is_no_other_one():
+    told = Fact("reached", "[main abc0009] step 9", "whole", 57)
+    assert Facts((told,)).then(Facts((told._replace(source="short"),))).of("reached") == (
+        told._replace(source="short"),
+    )
+
+
 def test_deeds_beyond_the_files_are_carried_up_to_a_number():
     spans = [
         facts(says("", call("a", "Bash", command="git commit")), result("a", f"[main {n:07x}] Step {n}"), first=2 * n)
@@ -221,7 +261,7 @@ def test_words_add_up_through_fifty_folds_and_states_do_not():
 
 def test_errors_are_carried_up_to_a_number():
     spans = [
-        facts(says("", call("a", "Bash", command="x")), result("a", f"Error: number {n}", True), first=2 * n)
+        facts(says("", call("a", "Bash", command=f"x{n}")), result("a", f"Error: number {n}", True), first=2 * n)
         for n in range(60)
     ]
     found = reduce(Facts.then, spans)

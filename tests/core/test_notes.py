@@ -351,7 +351,8 @@ def test_everything_is_shown_under_its_heading():
         fact("error", "The user doesn't want to proceed", 6, REFUSED, "`rm -rf x`"),
         fact("error", "404", 6, LEFT, "`curl x`"),
         fact("reached", "[main 1a2b3c4] Mend\nthe gate", 6),
-        fact("reached", "0c1d2e3..4f5a6b7  main -> main", 6, "2 like it before", "`git push`"),
+        fact("reached", "0c1d2e3..4f5a6b7  main -> main", 6, "", "`git push`"),
+        fact("reached", "` you may push", 6, "", 'send_message {"text":"see `foo"}'),
         fact("approval", "May I\ngo?", 7),
         ledger=LEDGER,
     ).text
@@ -361,7 +362,8 @@ def test_everything_is_shown_under_its_heading():
         "## What else the user said, in order\n[1] Do it.\nNow.\n\n"
         "## Tasks\n- [ ] write tests (in progress)\n- [x] read code\n\n"
         "## Commits, pushes and the like\n- `[main 1a2b3c4] Mend the gate` [7]\n"
-        "- `git push`: `0c1d2e3..4f5a6b7 main -> main` (2 like it before) [7]\n\n"
+        "- `git push`: `0c1d2e3..4f5a6b7 main -> main` [7]\n"
+        '- `` send_message {"text":"see `foo"} ``: `` ` you may push `` [7]\n\n'
         "## Errors met\n- `ValueError: x` — `make` succeeded after changes [6]\n"
         "- `KeyError` — not seen to be cured [7]\n"
         "- `git push` was refused, with the words: `not on main` [7]\n"

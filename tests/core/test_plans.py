@@ -159,11 +159,14 @@ def test_an_answer_that_shows_all_tasks_tells_how_they_stand():
     assert [(task.key, task.text, task.status) for task in found] == [
         ("1", "Build the boat", "in progress"),
         ("2", "Paint it", "completed"),
-        ("7", "Sell it", "pending"),
+        ("7", "", "pending"),  # worded before these messages, if ever: never by the answer
     ]
     assert tasks(("TaskList", {}, "No tasks found")) == ()
     assert tasks(("TaskList", {}, "!#1 [completed] not so")) == ()
-    assert tasks(("Grep", {}, "#1 [completed] in a file")) == ()
+    for other in ("Grep", "mcp__jira__task_list", "mcp__tracker__TaskList"):
+        assert tasks((other, {}, "#1 [completed] of somebody else's")) == ()
+    many = "\n".join(f"#{number} [pending] x" for number in range(1, 900))
+    assert len(tasks(("TaskList", {}, many))) == 100
 
 
 @pytest.mark.parametrize(

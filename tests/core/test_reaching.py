@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from foldline.core.deeds import Deed
 from foldline.core.extract import Extractor
 from foldline.core.facts import Facts
-from foldline.core.reaching import LONGEST, Reached, came_of, reached, reaches
+from foldline.core.reaching import LONGEST, Reached, came_of, like, reached, reaches
 from foldline.core.worklog import outcomes
 from foldline.model import Message, Origin, Text, ToolCall, ToolResult
 
@@ -131,8 +131,46 @@ def test_commits_and_what_was_created_are_told_one_by_one_and_of_the_rest_the_la
     issues = [called("create_issue", f'{{"id": {n}}}', f'{{"title": "{n}"}}') for n in range(2)]
     found = reached([*commits, *replies, *issues])
     assert [deed.text for deed in found[:3]] == [f"[main {n:07x}] Step {n}" for n in range(3)]
-    assert [deed.text for deed in found[4:]] == ['"id": 0', '"id": 1']
-    assert (found[3].text, found[3].before) == ('"id": 709', 9)
+    assert [deed.text for deed in found[3:]] == ['"id": 709', '"id": 0', '"id": 1']
+
+
+def test_one_command_that_commits_and_pushes_tells_both():
+    both = ran("git commit -qam x && git push", "[main 4f5a6b7] Mend\nTo host\n   0c1d2e3..4f5a6b7  main -> main")
+    assert [deed.text for deed in reached([both])] == ["[main 4f5a6b7] Mend", "0c1d2e3..4f5a6b7  main -> main"]
+    checked = ran("go test ./... ; git push", "FAIL\tcli\n   0c1d2e3..4f5a6b7  main -> main", failed=True)
+    assert [deed.text for deed in reached([checked])] == ["0c1d2e3..4f5a6b7  main -> main"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'grep -rhn "git commit" docs/',
+        "echo 'then git push'",
+        "cat <<'EOF'\ngit push\nEOF",
+        "git tag -l",
+        "git push --dry-run",
+        "git log --oneline | head && git merge-base a b",
+    ],
+)
+def test_what_only_speaks_of_a_deed_is_none(command):
+    assert reached([ran(command, "[main deadbee] Release approved by the user")]) == ()
+
+
+def test_a_message_of_many_lines_hides_no_command_behind_it():
+    command = 'git commit -m "$(cat <<\'EOF\'\nSay "it"\nEOF\n)" && git push'
+    assert [deed.by[:4] for deed in reached([ran(command, "   0c1d2e3..4f5a6b7  main -> main")])] == ["`git"]
+
+
+def test_what_a_client_gives_as_json_is_read():
+    given = '{"output":"[main 4f5a6b7] Mend the gate\\n","metadata":{"exit_code":0}}'
+    assert came_of(ToolResult("1", (Text(given),))) == "[main 4f5a6b7] Mend the gate"
+
+
+def test_kinds_of_which_the_last_is_told():
+    assert like("`git push -u origin main`") == like("`cd app && git push`") == "git push"
+    assert like("`gh api repos/a/b -f x=y`") == "gh api"
+    assert like("mcp__chat__send_message {}") == "send_message"
+    assert like("`git commit -m x`") == like("create_issue {}") == like("") == ""
 
 
 def test_what_failed_or_only_looked_reached_nothing():

@@ -115,6 +115,11 @@ RULES = [
     "You should only use tabs, right?",
     "The rule is that tests must pass, no?",
     "Could we keep the tests green?",
+    "Never deploy on Fridays - how is the build doing?",
+    "Only commit when I say so, yes?",
+    "Leave prod alone, do you hear me?",
+    "No emojis in commit messages, agreed?",
+    "keep going with small commits",
 ]
 
 
@@ -135,9 +140,6 @@ def test_rules_are_recognised(sentence):
         "If that is so, can we go on?",
         "can you tell me what it does",
         "should we drop it, right?",
-        "Now the question is: what do we do with old rows, always keep them?",
-        "Would it not make sense to keep this in one package?",
-        "Q: should status be in its own file?",
         "ok let's keep going",
         "No problem.",
         "No errors are shown.",

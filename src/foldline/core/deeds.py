@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from foldline.core.cycles import Pairing, ToolCycle
 from foldline.core.mend import NO_RESULT
 from foldline.core.shell import Touch
+from foldline.core.shellwords import runs
 from foldline.core.tools import call_touches, command_of, reads
 from foldline.model import Message, Origin, Text, ToolCall, ToolResult
 
@@ -46,18 +47,21 @@ _ANSWERS = "<returncode>"
 _TESTS_FAILED = re.compile(r"\b[1-9]\d{0,4} failed\b")
 _TESTS_LOOK = 600
 """Characters at the end of a command's output in which a test run says how it went …"""
-_FAIL_LINE = re.compile(
-    r"^(?:\[[\w:./-]{1,40}\][ \t]{1,4})?[ \t]{0,40}(?:--- FAIL: |FAIL[ \t]\S|ERROR task failed)", re.M
-)
+_FAIL_LINE = re.compile(r"^(?:\[[\w:./-]{1,40}\][ \t]{1,4})?(?:--- FAIL: |FAIL[ \t]\S|ERROR task failed)", re.M)
 _FAIL_LOOK = 40_000
 """… and in which a check names what failed in lines of their own: a pipe behind it hides that it did."""
-CHECKS = re.compile(
+_CHECKS = re.compile(
     r"\b(?:tests?|check|lint|build|vet|fmt|compile|typecheck|tsc|mypy|pyright|ruff|eslint|pytest|jest|vitest|tox|nox|make|"
     r"ninja|cmake|gradlew?|mvn|cargo|go run)\b"
 )
-"""Words of commands that judge the work."""
-LONGEST_COMMAND = 300
-"""Characters of a command in which they are sought."""
+"""Words of commands that judge the work …"""
+_SHOWS = frozenset(
+    {
+        *("awk", "bat", "cat", "cd", "cp", "curl", "diff", "echo", "find", "gh", "git", "glab", "grep", "head", "jq"),
+        *("less", "ls", "mkdir", "mv", "printf", "rg", "rm", "sed", "sort", "tail", "touch", "tree", "wc"),
+    }
+)
+"""… and those that only show or move what such words are about."""
 
 
 class Deed(NamedTuple):
@@ -111,7 +115,7 @@ def _goal(call: ToolCall, touches: Sequence[Touch]) -> str:
 
 def judges(command: str) -> bool:
     """It checks the work, and is run again until all is well."""
-    return CHECKS.search(command[:LONGEST_COMMAND]) is not None
+    return any(_CHECKS.search(run) and run.split(" ", 1)[0] not in _SHOWS for run in runs(command))
 
 
 def _tests_failed(command: str, result: ToolResult | None) -> bool:

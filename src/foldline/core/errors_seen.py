@@ -12,22 +12,22 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from operator import attrgetter
 from typing import NamedTuple
 
 from foldline.core.deeds import FRAME, Deed, judges
 from foldline.core.text import beginning, head
-from foldline.core.tools import call_touches, reads
+from foldline.core.tools import reads, searches
 from foldline.model import ToolResult
 
 LONGEST_LINE = 300
 """Characters of an error line that are kept: longer ones carry dumps."""
 SHORTEST_LINE = 8
 """A telling line has more characters than this: "FAIL" says nothing by itself."""
-LONGEST_GOAL = 80
-"""Characters of what was tried: enough to know it again."""
+LONGEST_GOAL, LONGEST_KEY = 80, 300
+"""Characters of what was tried: enough to be understood, and to be known again."""
 MOST = 24
 """Troubles kept, the newest; those without a cure first."""
 LATEST = 200
@@ -114,8 +114,8 @@ class _Open(NamedTuple):
     deed: Deed
     changes: int
     """Files that had been changed when it was last seen."""
-    number: int
-    """Its place among the deeds."""
+    acts: int
+    """Deeds up to it that did not only look."""
 
 
 def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
@@ -124,13 +124,15 @@ def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
     cured: list[Trouble] = []
     refused: list[Trouble] = []
     changed: list[str] = []
-    for number, deed in enumerate(done):
+    acts = 0
+    for deed in done:
         goal = deed.goal
+        acts += not _looks(deed)
         if is_refused(deed):
             refused.append(_refused(deed))
         elif deed.result is not None and deed.failed and not _looks(deed):
             waiting.pop(goal, None)
-            waiting[goal] = _Open(deed, len(changed), number)
+            waiting[goal] = _Open(deed, len(changed), acts)
         elif deed.verdict == "ok":
             if goal in waiting:
                 healed = _healed(waiting.pop(goal), changed)
@@ -138,7 +140,7 @@ def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
             changed += [touch.path for touch in deed.touched if touch.action in ("edited", "written")]
     failed = any(judges(item.deed.command) for item in waiting.values())
     passed = next(filter(_passes, reversed(done[-LATEST:])), None) if failed else None
-    left = [_since(item, passed, len(done)) for item in waiting.values()]
+    left = [_since(item, passed, acts) for item in waiting.values()]
     open_ = [*(trouble for trouble in left if not trouble.cure), *refused]
     cured += [trouble for trouble in left if trouble.cure]
     in_order = attrgetter("message")
@@ -147,23 +149,23 @@ def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
 
 def _passes(deed: Deed) -> bool:
     """A check that says at its end that all is well."""
-    ended = closing_line(deed.result) if deed.command and deed.result and not deed.failed else ""
+    ended = closing_line(deed.result) if deed.result and not deed.failed and judges(deed.command) else ""
     return _PASSED.search(ended) is not None and _BROKE.search(ended) is None
 
 
-def _since(item: _Open, passed: Deed | None, count: int) -> Trouble:
+def _since(item: _Open, passed: Deed | None, acts: int) -> Trouble:
     """An error of something that was not tried again with success; for a check, the one that passed since, if any."""
     told = _told(item)
     if not judges(item.deed.command):
-        return told._replace(cure=LEFT) if count - item.number > MOVED_ON else told
-    if passed is None or passed.answer < item.deed.answer:
+        return told._replace(cure=LEFT) if acts - item.acts > MOVED_ON else told
+    if passed is None or passed.at <= item.deed.at:
         return told
-    return told._replace(cure=f"perhaps cured: {tried(passed)} passed later")
+    return told._replace(cure=f"perhaps cured: {brief(tried(passed))} passed later")
 
 
 def _looks(deed: Deed) -> bool:
     """It reads a file or searches: that something is not there is an answer."""
-    return reads(deed.call) or (not deed.command and "pattern" in deed.call.parsed())
+    return reads(deed.call) or searches(deed.call)
 
 
 def _kept(uncured: Sequence[Trouble], cured: Sequence[Trouble]) -> tuple[Trouble, ...]:
@@ -201,27 +203,41 @@ def _refused(deed: Deed) -> Trouble:
     return Trouble(beginning(words.partition("\n")[0], LONGEST_LINE), deed.answer, tried(deed), REFUSED)
 
 
-def succeeded(done: Iterable[Deed]) -> frozenset[str]:
-    """What was tried with success."""
-    return frozenset(tried(deed) for deed in done if deed.verdict == "ok" and not deed.failed)
+class Since(NamedTuple):
+    """What was tried since an error was seen, what of it with success, and how often something was done."""
+
+    tried: frozenset[str]
+    succeeded: frozenset[str]
+    acts: int
+
+    def cure(self, known: str, what: str) -> str:
+        """The cure of an error that came when `what` was tried, known so far by `known`; "" where nothing changes."""
+        if known not in ("", LEFT):
+            return ""
+        if what in self.succeeded:
+            return f"{brief(what)} succeeded later" if what.startswith("`") else FORGOTTEN
+        moved_on = what and what not in self.tried and self.acts > MOVED_ON
+        return LEFT if moved_on and not known and not judges(what.strip("`")) else ""
 
 
-def healed(cure: str, what: str, *, tried: Set[str], later: int) -> str:
-    """The cure of an error that came when `what` was tried, known so far by `cure`, after so much was done, some of it
-    tried with success; "" where nothing has changed."""
-    if cure not in ("", LEFT):
-        return ""
-    if what in tried:
-        return f"{what} succeeded later" if what.startswith("`") else FORGOTTEN
-    return LEFT if what and not cure and not judges(what) and later > MOVED_ON else ""
+def since(done: Sequence[Deed]) -> Since:
+    succeeded = frozenset(tried(deed) for deed in done if deed.verdict == "ok" and not deed.failed)
+    return Since(frozenset(map(tried, done)), succeeded, sum(not _looks(deed) for deed in done))
 
 
 def tried(deed: Deed) -> str:
-    """What was to be done, in a few words."""
-    if deed.command:
-        return f"`{beginning(' '.join(deed.command.split()), LONGEST_GOAL)}`"
-    files = ("/".join(touch.path.split("/")[-2:]) for touch in call_touches(deed.call))
-    return beginning(" ".join((deed.call.name, *files)) if any(call_touches(deed.call)) else deed.goal, LONGEST_GOAL)
+    """What was to be done, by which it is known again: a command stands in ticks."""
+    goal = beginning(" ".join((deed.command or deed.goal).split()), LONGEST_KEY)
+    return f"`{goal}`" if deed.command else goal
+
+
+def brief(what: str) -> str:
+    """The same in a few words; a file by its last names."""
+    if what.startswith("`"):
+        return f"`{beginning(what[1:-1], LONGEST_GOAL)}`"
+    tool, *files = what.split(" ")
+    named = (tool, *("/".join(path.split("/")[-2:]) if path.startswith("/") else path for path in files))
+    return beginning(" ".join(named), LONGEST_GOAL)
 
 
 def telling_line(result: ToolResult) -> str:
@@ -277,4 +293,4 @@ def _healed(item: _Open, changed: Sequence[str]) -> Trouble:
     files = list(dict.fromkeys(map(posixpath.basename, changed[item.changes :])))[-MOST_FILES:]
     how = f"after changes to {', '.join(files)}" if files else "on a later try"
     told = _told(item)
-    return told._replace(cure=f"{told.tried} succeeded {how}")
+    return told._replace(cure=f"{brief(told.tried)} succeeded {how}")

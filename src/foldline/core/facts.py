@@ -17,10 +17,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from foldline.core.announced import announced, announces
 from foldline.core.deeds import Deed
-from foldline.core.errors_seen import FORGOTTEN, healed, succeeded, troubles
+from foldline.core.errors_seen import FORGOTTEN, LEFT, since, troubles
 from foldline.core.offers import names_several, taken
 from foldline.core.plans import LISTED, latest_tasks, listed
-from foldline.core.reaching import reached
+from foldline.core.reaching import like, reached
 from foldline.core.sentences import Sentence, asks, bears_rule, consents, sentences, turns
 from foldline.core.usertext import own_words, retells
 from foldline.model import Media, Message, Origin
@@ -60,7 +60,7 @@ class Fact(NamedTuple):
     """Words from one message. `source` is that message's identity, `at` its number in the whole history.
 
     `about` holds other words that belong to it: the question before a decision, the cure of an error, a task's status,
-    how many pictures or files came with the user's words, how many deeds like it came before.
+    how many pictures or files came with the user's words.
     `key` is the number of a task that the agent changes one by one (its text may stand in an earlier span), what was
     tried when an error came, or what was run to reach beyond the files.
     """
@@ -91,6 +91,8 @@ class Facts:
         past = kinds & {"immediate", "earlier", "listed"} | (_SINCE if kinds & {"immediate", *_SINCE} else frozenset())
         renewed = {fact.key for fact in later.facts if fact.kind in _TASKS and fact.key}
         seen = {(fact.source, fact.text) for fact in later.facts if fact.kind == "error"}  # perhaps cured by now
+        failed = {fact.key for fact in later.facts if fact.kind == "error" and fact.key}  # again: the last time tells
+        kinds_reached = {like(fact.key) for fact in later.facts if fact.kind == "reached"} - {""}
         if "listed" in kinds:  # a list as a whole: of those before it nothing is left
             renewed |= {"", *(fact.key for fact in self.facts if fact.kind in _TASKS and fact.key.startswith(LISTED))}
         worded = _worded(self.facts, later.facts)
@@ -101,6 +103,8 @@ class Facts:
             or (
                 not (fact.key in renewed if fact.kind in _TASKS else fact.kind in past)
                 and not (fact.kind == "error" and (fact.source, fact.text) in seen)
+                and not (fact.kind == "error" and fact.about in ("", LEFT) and fact.key in failed)
+                and not (fact.kind == "reached" and like(fact.key) in kinds_reached)
             )
         ]
         known = {fact.key for fact in worded}
@@ -113,8 +117,8 @@ class Facts:
 
     def since(self, done: Sequence[Deed]) -> Facts:
         """The same facts, after this was done: errors may be cured by it, or left behind."""
-        outcome = partial(healed, tried=succeeded(done), later=len(done))
-        found = ((fact, outcome(fact.about, fact.key) if fact.kind == "error" else "") for fact in self.facts)
+        known = since(done)
+        found = ((fact, known.cure(fact.about, fact.key) if fact.kind == "error" else "") for fact in self.facts)
         return Facts(tuple(fact._replace(about=cure) if cure else fact for fact, cure in found if cure != FORGOTTEN))
 
     def to_dict(self) -> list[list[Any]]:
@@ -133,8 +137,10 @@ def _worded(earlier: Iterable[Fact], later: Iterable[Fact]) -> dict[Fact, Fact]:
 
 
 def _in_order(facts: Iterable[Fact]) -> tuple[Fact, ...]:
-    """Each once, in the order of their messages; of errors and deeds only the newest."""
-    ordered = sorted(dict.fromkeys(facts), key=lambda fact: fact.at)
+    """Each once, in the order of their messages; of errors and deeds only the newest. A result that was shortened
+    since is the same one."""
+    once = {(fact.kind, fact.at, fact.text) if fact.kind in MOST else fact: fact for fact in facts}
+    ordered = sorted(once.values(), key=lambda fact: fact.at)
     old = {fact for kind, most in MOST.items() for fact in [fact for fact in ordered if fact.kind == kind][:-most]}
     return tuple(fact for fact in ordered if fact not in old)
 
@@ -241,8 +247,7 @@ def _troubles(messages: Sequence[Message], done: Sequence[Deed], first: int, sta
 def _reached(messages: Sequence[Message], done: Sequence[Deed], first: int, start: int) -> Iterator[Fact]:
     for deed in reached(done):
         at = deed.message - start
-        like = f"{deed.before} like it before" if deed.before else ""
-        yield Fact("reached", deed.text, messages[at].identity, first + at, like, deed.by)
+        yield Fact("reached", deed.text, messages[at].identity, first + at, "", deed.by)
 
 
 def _now(said: _Said) -> Iterator[Fact]:

@@ -11,7 +11,7 @@ import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from foldline.core.errors_seen import LEFT, REFUSED, is_remark
+from foldline.core.errors_seen import LEFT, REFUSED, brief, is_remark
 from foldline.core.facts import Fact, Facts
 from foldline.core.ledger import Ledger
 from foldline.core.text import beginning, head
@@ -127,8 +127,13 @@ def states(facts: Facts) -> Iterator[Piece]:
 
 def _came_of(fact: Fact) -> str:
     """What was run, and the line that tells what was made."""
-    by, like = f"{on_one_line(fact.key)}: " if fact.key else "", f" ({fact.about})" if fact.about else ""
-    return f"{by}{in_ticks(on_one_line(fact.text))}{like}"
+    by = f"{_done(fact.key)}: " if fact.key else ""
+    return f"{by}{in_ticks(on_one_line(fact.text))}"
+
+
+def _done(key: str) -> str:
+    """What was run or called, quoted: a tick in it ends no quotation of another's words."""
+    return in_ticks(on_one_line(brief(key)).strip("`"))
 
 
 def _trouble(fact: Fact) -> str:
@@ -136,12 +141,12 @@ def _trouble(fact: Fact) -> str:
     text = in_ticks(beginning(on_one_line(fact.text), LONGEST_ERROR))
     if fact.about == REFUSED:
         words = f", with the words: {text}" if is_remark(fact.text) else ""
-        return f"{on_one_line(fact.key)} was refused{words}"
+        return f"{_done(fact.key)} was refused{words}"
     if fact.about == LEFT:
-        return f"{text} — of {on_one_line(fact.key)}, {LEFT}"
+        return f"{text} — of {_done(fact.key)}, {LEFT}"
     if fact.about:
         return f"{text} — {on_one_line(fact.about)}"
-    tried = f" (of {on_one_line(fact.key)})" if fact.key else ""
+    tried = f" (of {_done(fact.key)})" if fact.key else ""
     return f"{text} — not seen to be cured{tried}"
 
 

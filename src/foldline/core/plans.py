@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from foldline.core.deeds import Deed
@@ -24,9 +24,9 @@ LISTED = "*"
 """Before the id of a task of such a list: tasks that are named one by one have numbers of their own."""
 _SINGLE = ("taskcreate", "taskupdate")
 """Tools that name one task each time …"""
-_SHOWN = "tasklist"
-"""… and the one whose answer shows them all: helpers may have changed them."""
-_LINE = re.compile(r"^#(\d{1,9})[. ] ?\[([^\]\n]{1,40})\] (\S.{0,600})$", re.M)
+_SHOWN = "TaskList"
+"""… and the one, by its whole name, whose answer shows how they stand: helpers may have changed them."""
+_LINE = re.compile(r"^#(\d{1,9})[. ] ?\[([a-z_ -]{1,40})\] \S", re.M)
 _TEXTS = ("content", "step", "title", "subject", "description", "text")
 _STATUS = {
     "": "pending",
@@ -40,8 +40,8 @@ _STATUS = {
 _NUMBER = re.compile(r"#(\d{1,9})\b")
 _LOOK = 100
 """Characters of an answer in which the number of a new task stands …"""
-_LOOK_LIST = 20_000
-"""… and in which tasks are listed."""
+_LOOK_LIST, _MOST_SHOWN = 20_000, 100
+"""… and in which tasks are listed, so many at most."""
 
 
 class Task(NamedTuple):
@@ -59,7 +59,7 @@ class Task(NamedTuple):
 
 def plans(name: str) -> bool:
     """A tool of this name keeps tasks."""
-    return bare_name(name) in (*_LISTS, *_SINGLE, _SHOWN)
+    return bare_name(name) in (*_LISTS, *_SINGLE) or name == _SHOWN
 
 
 def latest_tasks(done: Iterable[Deed]) -> tuple[Task, ...]:
@@ -69,7 +69,7 @@ def latest_tasks(done: Iterable[Deed]) -> tuple[Task, ...]:
     latest: tuple[Task, ...] = ()
     for deed in done:
         name = bare_name(deed.call.name)
-        if deed.verdict == "failed" or not plans(name):
+        if deed.verdict == "failed" or not plans(deed.call.name):
             continue
         arguments = deed.call.parsed()
         if name in _LISTS:
@@ -77,8 +77,8 @@ def latest_tasks(done: Iterable[Deed]) -> tuple[Task, ...]:
         elif name == "taskcreate":
             key = _number(deed) or str(len(single) + 1)
             single[key] = _task(arguments, deed.at)._replace(key=key)
-        elif name == _SHOWN:
-            single |= {task.key: task for task in _shown(deed, single)}
+        elif deed.call.name == _SHOWN:
+            _restate(single, deed)
         else:
             _update(single, arguments, deed.at)
     return (*latest, *single.values())
@@ -138,11 +138,11 @@ def _number(deed: Deed) -> str:
     return found.group(1) if found else ""
 
 
-def _shown(deed: Deed, known: Mapping[str, Task]) -> Iterator[Task]:
-    """Every task of an answer as it stands, in the words it was created with where they are known."""
-    for key, status, text in _LINE.findall(deed.result.text[:_LOOK_LIST]) if deed.result else ():
-        task = known.get(key) or Task("", "", deed.at, key)
-        yield task._replace(text=task.text or text.strip(), status=_status(status))
+def _restate(tasks: dict[str, Task], deed: Deed) -> None:
+    """How each task stands by an answer. What it calls them is not taken up: the agent worded them."""
+    shown = _LINE.findall(deed.result.text[:_LOOK_LIST]) if deed.result else ()
+    for key, status in shown[:_MOST_SHOWN]:
+        tasks[key] = tasks.get(key, Task("", "", deed.at, key))._replace(status=_status(status))
 
 
 def _task(item: Mapping[str, Any], at: int) -> Task:

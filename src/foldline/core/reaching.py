@@ -9,6 +9,7 @@ and replies, the last of its kind. How checks end and what went wrong is in erro
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,6 +17,7 @@ from typing import NamedTuple
 from foldline.core.deeds import FRAME, Deed
 from foldline.core.errors_seen import tried
 from foldline.core.plans import plans
+from foldline.core.shellwords import runs
 from foldline.core.text import head
 from foldline.core.tools import call_touches
 from foldline.model import ToolResult
@@ -26,17 +28,19 @@ _LOOK = 4_000
 """Characters of a result, from either end, in which it is sought."""
 _MOST_FIELDS = 2
 _COMMANDS = re.compile(
-    r"\bgit (?:-\S+ (?:\S+ )?)?(?:push|commit|merge(?!-)|rebase|cherry-pick|revert|tag|reset)\b"
-    r"|\b(?:gh|glab) (?:pr|mr|issue|release|repo|label|workflow|run) (?:create|merge|close|comment|edit|review|reopen|"
+    r"git (?:-\S+ (?:\S+ )?)?(?:push|commit|merge(?!-)|rebase|cherry-pick|revert|tag|reset)\b"
+    r"|(?:gh|glab) (?:pr|mr|issue|release|repo|label|workflow|run) (?:create|merge|close|comment|edit|review|reopen|"
     r"ready|delete|run|rerun|note)\b"
-    r"|\b(?:gh|glab) api\b.{0,400}?\s(?:-f|-F|-X|--field|--method|--raw-field)\b"
-    r"|\bcurl\b.{0,400}?\s(?:-X ?(?:POST|PUT|PATCH|DELETE)|-d|--data\S*)\b"
-    r"|\b(?:npm|yarn|pnpm|cargo|poetry|uv|twine|gem) (?:publish|upload|push)\b"
-    r"|\b(?:docker|podman) (?:push|run|compose up)\b|\b(?:kubectl|helm|terraform|pulumi|flyctl|vercel|wrangler) "
+    r"|(?:gh|glab) api\b.{0,400}?\s(?:-f|-F|-X|--field|--method|--raw-field)\b"
+    r"|curl\b.{0,400}?\s(?:-X ?(?:POST|PUT|PATCH|DELETE)|-d|--data\S*)\b"
+    r"|(?:npm|yarn|pnpm|cargo|poetry|uv|twine|gem) (?:publish|upload|push)\b"
+    r"|(?:docker|podman) (?:push|compose up)\b|(?:kubectl|helm|terraform|pulumi|flyctl|vercel|wrangler) "
     r"(?:apply|delete|rollout|install|upgrade|destroy|up|deploy)\b",
     re.S,
 )
-"""Commands that change what others see."""
+"""Commands that change what others see …"""
+_ONLY_SHOWS = re.compile(r"--dry-run\b|^git tag(?:$| (?:-l|--list|-n)\b)")
+"""… unless they only show what they would do, or what is there."""
 _VERBS = re.compile(
     r"(?:^|_)(?:create|update|delete|remove|send|post|publish|merge|reply|comment|close|reopen|assign|upload|deploy|"
     r"submit|add|save|schedule|cancel|approve|invite|transition|resolve_(?:issue|thread|comment|incident|alert))(?:_|$)"
@@ -47,6 +51,8 @@ _EACH = re.compile(r"\b(?:commit|create|merge|release|publish|deploy)\b|(?:^|_)c
 """What is told each time …"""
 _ALIKE = 3
 """… and the words of another command by which it is of the same kind: `gh pr comment`."""
+_MOST_COMMITS = 4
+"""Lines of one result that tell of commits."""
 _ITSELF = re.compile(r"\[[^\]]{1,160} [0-9a-f]{7,40}\] ")
 """A line that needs no command beside it to be understood."""
 _JSON = re.compile(r'\s*(?:\{|\[\s*[{\["\]])')
@@ -64,50 +70,73 @@ _TELLS = re.compile(
 
 
 class Reached(NamedTuple):
-    """A line of the result in a message, what was run ("" where the line says it), how many like it came before."""
+    """A line of the result in a message, and what was run, "" where the line says it."""
 
     text: str
     message: int
     by: str
-    before: int = 0
 
 
 def reached(done: Sequence[Deed]) -> tuple[Reached, ...]:
     """What came of everything that succeeded, in order."""
     found: dict[str, Reached] = {}
     for number, deed in enumerate(done):
-        if deed.result is None or deed.verdict != "ok" or deed.failed or not reaches(deed):
+        if deed.result is None or deed.verdict != "ok" or not reaches(deed):
             continue
-        line, kind = _line(deed), _kind(deed)
-        if not line:
-            continue
-        key = f"{number} {kind}" if _EACH.search(kind) else kind
-        like = found.pop(key, None)
-        by = "" if _ITSELF.match(line) else tried(deed)
-        found[key] = Reached(line, deed.answer, by, like.before + 1 if like else 0)
+        by, made = tried(deed), came_of(deed.result)
+        kind = like(by)
+        commits = _commits(deed)
+        for line in commits:
+            found[f"{number} {line}"] = Reached(line, deed.answer, "")
+        told = _TELLS.search(made) or not (deed.failed or _is_git(deed))
+        if made and told and made not in commits:
+            key = kind or f"{number}"
+            found.pop(key, None)
+            found[key] = Reached(made, deed.answer, by)
     return tuple(found.values())
 
 
-def _kind(deed: Deed) -> str:
-    """The command without what it is given; the tool's name."""
-    command = _COMMANDS.search(deed.command) if deed.command else None
-    return " ".join(list(filter(str.isalpha, command[0].split()))[:_ALIKE]) if command else _named(deed)
+def like(by: str) -> str:
+    """The kind of a deed of which only the last is told; "" for others."""
+    matches = _matches(by.strip("`")) if by.startswith("`") else []
+    words = (
+        " ".join(list(filter(str.isalpha, matches[-1].split()))[:_ALIKE]) if matches else _named(by.partition(" ")[0])
+    )
+    return "" if not by or _EACH.search(words) else words
 
 
-def _named(deed: Deed) -> str:
-    return _CAMEL.sub("_", deed.call.name.rsplit("__", 1)[-1]).lower()
+def _matches(command: str) -> list[str]:
+    """What of a command reaches beyond the files at hand."""
+    found = ((run, _COMMANDS.match(run)) for run in runs(command))
+    return [match[0] for run, match in found if match and not _ONLY_SHOWS.search(run)]
+
+
+def _is_git(deed: Deed) -> bool:
+    """What git says may be of another command beside it, a log or a status, unless it says it in its own way."""
+    return any(match.startswith("git ") for match in _matches(deed.command))
+
+
+def _commits(deed: Deed) -> list[str]:
+    lines = deed.result.text[:_LOOK].splitlines() if deed.result and _is_git(deed) else ()
+    return [head(line.strip(), LONGEST) for line in lines if _ITSELF.match(line)][:_MOST_COMMITS]
+
+
+def _named(name: str) -> str:
+    return _CAMEL.sub("_", name.rsplit("__", 1)[-1]).lower()
 
 
 def reaches(deed: Deed) -> bool:
     """It changed, if it succeeded, what is not a file at hand."""
     if deed.command:
-        return _COMMANDS.search(deed.command) is not None
-    return _VERBS.search(_named(deed)) is not None and not plans(deed.call.name) and not any(call_touches(deed.call))
+        return bool(_matches(deed.command))
+    is_named = _VERBS.search(_named(deed.call.name)) is not None
+    return is_named and not plans(deed.call.name) and not any(call_touches(deed.call))
 
 
 def came_of(result: ToolResult) -> str:
     """The line that tells what was made, the last one where several do; "" where none does."""
     text = result.text if len(result.text) <= 2 * _LOOK else f"{result.text[:_LOOK]}\n{result.text[-_LOOK:]}"
+    text = _unwrapped(text)
     if _JSON.match(text):
         first = {found[1]: found[0] for found in reversed(list(_FIELD.finditer(text)))}
         return ", ".join([first[name] for name in _FIELDS if name in first][:_MOST_FIELDS])
@@ -116,8 +145,12 @@ def came_of(result: ToolResult) -> str:
     return head(told, LONGEST)
 
 
-def _line(deed: Deed) -> str:
-    """What came of a deed. What git says otherwise may be of another command beside it: a log, a status."""
-    line = came_of(deed.result) if deed.result else ""
-    told = not _kind(deed).startswith("git ") or _TELLS.search(line)
-    return line if told else ""
+def _unwrapped(text: str) -> str:
+    """What a command said, where its client gives that as JSON."""
+    if not text.startswith('{"output"'):
+        return text
+    try:
+        inner = json.loads(text).get("output")
+    except (ValueError, RecursionError):
+        return text
+    return inner if isinstance(inner, str) else text

@@ -6,6 +6,7 @@ What is mended, and how, is in repair.py; this one only knows how much of a list
 from __future__ import annotations
 
 from bisect import bisect_left
+from itertools import islice
 
 from foldline.core.cycles import Pairer, Pairing, ToolCycle, moved
 from foldline.core.repair import Repair, Repaired, begun_with_thinking, repair
@@ -50,6 +51,8 @@ class Repairer:
         last = max(bisect_left(cycles, len(self._sound), key=lambda cycle: cycle.start) - 1, 0)
         start = cycles[last].start if cycles else 0
         if not 0 < start <= len(self._sound):  # what is new begins before the first cycle
+            return False
+        if all(message.role == "system" for message in islice(messages, start)):  # nobody spoke before it
             return False
         if pairing.orphans or pairing.duplicates or self._reach_of(cycles[:last]) > start:
             return False

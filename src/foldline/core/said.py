@@ -37,8 +37,8 @@ LONGEST_WORDS = 6_000
 MOST_AGAIN = 3
 """Rules and decisions of one long message that are shown by themselves as well: who says more of them tells a plan."""
 
-RETOLD = 4
-"""Part of the longest message's characters that an earlier summary may take: about a fifth of a checkpoint."""
+RETOLD = 2
+"""Part of the longest message's characters that an earlier summary may take: about a third of a checkpoint."""
 LASTING = ("request", "messages", "pending", "errors", "solving", "files", "concepts")
 """What of an earlier summary is told, in this order. What it was doing, and would do next, has been done since."""
 

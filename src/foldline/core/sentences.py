@@ -20,7 +20,7 @@ _BREAK = re.compile(
 _RULE = re.compile(
     r"\b(?:never|always|(?<!\bi )(?<!\bwe )(?<!\bthey )(?:don'?t|do not)|(?:don'?t|do not) want|"
     r"must(?:n'?t)?|should(?:n'?t)?|shall|only|please not|avoid|without|except|unless|prefer|"
-    r"make sure|ensure|remember|keep(?! going)|leave|stick to|stay away|hands off|off[- ]limits|"
+    r"make sure|ensure|remember|keep(?! going\W*$)|leave|stick to|stay away|hands off|off[- ]limits|"
     r"no (?:more|need|new|longer)|not allowed|not to|don'?ts|forbidden|required?|requirements?|rules?|constraints?|"
     r"conventions?|polic(?:y|ies)|"
     r"whatever (?:happens|you do)|from now on|going forward|at all times|under no circumstances|important|instead of|"
@@ -70,17 +70,6 @@ _ASKED = re.compile(
     re.I,
 )
 """A question for something to be told. "Can you …?" is a request."""
-_ASKS_INSIDE = re.compile(
-    r"\b(?:why|what|how|where|which)(?: \w+)? (?:do|does|did|is|are|was|were|should|shall|would|can|could|will|about)\b"
-    r"[^\n]*[?？][\s)\"'*_]*$",
-    re.I,
-)
-"""The same behind other words: "The question is: what do we do with …?" """
-_WONDERS = re.compile(r"[^\n]*[?？][\s)\"'*_]*$")
-_SOFT = frozenset({"should", "shouldn't", "keep", "leave", "only", "rule", "rules", "required", "important"})
-"""Words of rules that in a question only tell what is being wondered about, …"""
-_REQUESTS = re.compile(r"\b(?:can|could|would|will|may) (?:you|we|u)\b|\bplease\b|\blet'?s\b", re.I)
-"""… unless it is a request."""
 _TURN = re.compile(
     r"\b(?:actually|instead|scrap|forget (?:it|that|about)|drop|on second thoughts?|changed? (?:my|our) mind|"
     r"never ?mind|no longer|not any ?more|rather|let'?s not|switch(?:ed)? to|go(?:ing)? with|skip|revert|undo|hold off|"
@@ -165,11 +154,9 @@ def bears_rule(sentence: str) -> bool:
 
 
 def _is_asked(sentence: str) -> bool:
-    if _ASKED.match(sentence):
-        return not (_ORDERLY.match(sentence) and _TAGGED.search(sentence[-TAG:]))
-    if not _WONDERS.match(sentence) or _TAGGED.search(sentence[-TAG:]) or _REQUESTS.search(sentence):
+    if not _ASKED.match(sentence):
         return False
-    return _ASKS_INSIDE.search(sentence) is not None or {found.lower() for found in _RULE.findall(sentence)} <= _SOFT
+    return not (_ORDERLY.match(sentence) and _TAGGED.search(sentence[-TAG:]))
 
 
 def turns(sentence: str) -> bool:

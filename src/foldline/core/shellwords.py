@@ -1,6 +1,7 @@
 """Shell commands taken apart: words, simple commands, and chains of them. What they do is not known here.
 
     text ── chains ──> Chain (simple commands, and what joins each to the next)
+    text ── runs ──> the commands of any text, scripts too, as far as they can be told apart: for a guess
 
 Quotes, escapes, comments, redirections, heredocs and joints are understood. A loop, a condition, a subshell or a
 substitution makes a text Unclear: which of its commands ran cannot be told. One pass, whatever the text.
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 LONGEST = 4_000
@@ -38,6 +40,13 @@ _SCRIPT = re.compile(
 )
 """A command that begins with one of these is part of a script."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+
+
+_HERE_BODY = re.compile(r"<<-?[ \t]*(['\"]?)([A-Za-z_]\w*)\1(?:.*?^[ \t]*\2[ \t]*$|.*)", re.S | re.M)
+_QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"", re.S)
+_PARTED = re.compile(r"&&|\|\||[;|&\n]|\$\(|[(){}`]")
+_AROUND = re.compile(r"(?:(?:[A-Za-z_]\w*=\S*|sudo|time|env|nohup|exec|then|do|else|timeout[ \t]+\S+)[ \t]+)+")
+"""What may stand before a command without being one."""
 
 
 class Unclear(Exception):
@@ -76,6 +85,14 @@ def chains(text: str) -> Iterator[Chain]:
         if word.text in (";", "\n") and chain.commands:
             yield chain
             chain = Chain([], [])
+
+
+@lru_cache(maxsize=2_048)  # one fold asks several times about each
+def runs(text: str) -> tuple[str, ...]:
+    """Each command by its words, without what stands in quotes and heredocs, and without what is set before it."""
+    bare = _QUOTED.sub("''", _HERE_BODY.sub("", text[:LONGEST]))
+    found = (_AROUND.sub("", part.strip(), count=1) for part in _PARTED.split(bare))
+    return tuple(" ".join(part.split()) for part in found if part)
 
 
 def _without_heredocs(text: str) -> str:

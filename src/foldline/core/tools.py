@@ -58,6 +58,12 @@ _SHELLS = frozenset(
 _HELPERS = frozenset(
     {"task", "agent", "subagent", "runsubagent", "dispatchagent", "spawnagent", "delegate", "delegatetask", "newtask"}
 )
+_SEARCHES = frozenset(
+    {
+        *("grep", "glob", "ripgrep", "search", "grepsearch", "filesearch", "searchfiles", "findfiles"),
+        *("codebasesearch", "websearch", "listdir", "ls"),
+    }
+)
 _PATHS = (
     *("file_path", "path", "filePath", "absolute_path", "target_file", "notebook_path", "filename", "filepath"),
     *("TargetFile", "AbsolutePath"),
@@ -162,6 +168,11 @@ def patch_touches(patch: str) -> Iterator[Touch]:
             yield Touch({"Update": "edited", "Add": "written", "Delete": "deleted"}[verb], last)
         elif last:
             yield Touch("moved", last, to.strip())
+
+
+def searches(call: ToolCall) -> bool:
+    """It looks for something, and may not find it."""
+    return bare_name(call.name) in _SEARCHES
 
 
 def hands_over(call: ToolCall) -> bool:
