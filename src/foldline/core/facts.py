@@ -139,7 +139,7 @@ def _worded(earlier: Iterable[Fact], later: Iterable[Fact]) -> dict[Fact, Fact]:
 def _in_order(facts: Iterable[Fact]) -> tuple[Fact, ...]:
     """Each once, in the order of their messages; of errors and deeds only the newest. A result that was shortened
     since is the same one."""
-    once = {(fact.kind, fact.at, fact.text) if fact.kind in MOST else fact: fact for fact in facts}
+    once = {fact._replace(source="", about="") if fact.kind in MOST else fact: fact for fact in facts}
     ordered = sorted(once.values(), key=lambda fact: fact.at)
     old = {fact for kind, most in MOST.items() for fact in [fact for fact in ordered if fact.kind == kind][:-most]}
     return tuple(fact for fact in ordered if fact not in old)
