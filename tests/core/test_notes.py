@@ -476,3 +476,21 @@ def test_what_was_done_comes_before_files_that_were_only_read():
     text = made(*tasks, ledger=read, room=300).text
     assert text.count("- [x]") == 6
     assert text.count("file_") < 20
+
+
+def test_where_not_all_rules_fit_a_long_one_gives_way_to_several_short_ones():
+    short = [f"Never touch file number {number}." for number in range(4)]
+    facts = [item for at, text in enumerate(short) for item in (fact("user", text, at), fact("rule", text, at))]
+    long = "Always " + "consider every one of the many things that were said about it before, " * 3 + "please."
+    text = made(*facts, fact("user", long, 9), fact("rule", long, 9), room=300).text
+    assert all(rule in text for rule in short)
+    assert long not in text
+
+
+def test_of_a_message_that_rules_and_decides_the_rule_stays_where_there_is_no_room_for_both():
+    rule, decision = "Never push to main.", "Let's go with the second plan instead, " + "as it was written down, " * 8
+    message = [fact("user", f"{decision}\n{rule}", 3), fact("decision", decision, 3), fact("rule", rule, 3)]
+    assert decision in made(*message, room=1_000).text
+    text = made(*message, room=180).text
+    assert rule in text
+    assert decision not in text

@@ -65,12 +65,20 @@ def notes(facts: Facts, ledger: Ledger, room: int, size: Callable[[str], int], t
     """
     found = [*said(facts, told, max(whole, LONG_MESSAGE)), *states(facts), *files(ledger, told)]
     noted, kept = _within(_ranked(found), room, size)
+    if _lost(noted):  # a long rule gives way to several short ones
+        many = sorted(found, key=lambda piece: (piece.rank, size(piece.text) if piece.section == "rules" else 0))
+        noted, kept = min((noted, kept), _within(many, room, size), key=lambda one: _lost(one[0]))
     standing, shown = _standing(kept), set(kept)
     if any(piece.is_again and piece not in shown and not piece.is_told(standing) for piece in found):
         ranks = {**RANKS, "rules": RANKS["plan"]}
         first = [piece._replace(rank=ranks[piece.section]) if piece.is_again else piece for piece in found]
         noted, _ = _within(_ranked(first), room, size)
     return noted
+
+
+def _lost(noted: Notes) -> int:
+    """How many rules found no room."""
+    return dict(noted.left_out).get("rules", 0)
 
 
 def _standing(pieces: Iterable[Piece]) -> dict[int, str]:

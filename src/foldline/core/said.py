@@ -90,8 +90,11 @@ def _messages(
         if section:
             about = next((_asked(found) for found in telling[fact.at] if found.about), "")
             shorter = "\n".join(f"- {_quoted(found)}{_asked(found)}" for found in telling[fact.at])
+            rules = "\n".join(f"- {_quoted(found)}" for found in telling[fact.at] if found.kind == "rule")
+            shortest = (rules,) if rules and rules != shorter else ()
             longer = f"- {_quoted(fact)}{about}"
-            yield Piece(section, shorter, RANKS[section], fact.at, fact.at, (), longer if longer != shorter else "")
+            longer = longer if longer != shorter else ""
+            yield Piece(section, shorter, RANKS[section], fact.at, fact.at, shortest, longer)
         elif fact.about or not _is_quoted(fact.text, told):
             pressing = PRESSING if fact.at in ruling or fact is messages[0] else 0
             media = f" {_media(fact.about)}" if fact.about else ""
