@@ -115,6 +115,8 @@ def _goal(call: ToolCall, touches: Sequence[Touch]) -> str:
 
 def judges(command: str) -> bool:
     """It checks the work, and is run again until all is well."""
+    if not _CHECKS.search(command):  # most do not: no need to take them apart
+        return False
     return any(_CHECKS.search(run) and run.split(" ", 1)[0] not in _SHOWS for run in runs(command))
 
 

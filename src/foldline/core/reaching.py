@@ -41,6 +41,11 @@ _COMMANDS = re.compile(
 """Commands that change what others see …"""
 _ONLY_SHOWS = re.compile(r"--dry-run\b|^git tag(?:$| (?:-l|--list|-n)\b)")
 """… unless they only show what they would do, or what is there."""
+_PROGRAMS = re.compile(
+    r"\b(?:git|gh|glab|curl|npm|yarn|pnpm|cargo|poetry|uv|twine|gem|docker|podman|kubectl|helm|terraform|pulumi|flyctl|"
+    r"vercel|wrangler)\b"
+)
+"""What they all begin with."""
 _VERBS = re.compile(
     r"(?:^|_)(?:create|update|delete|remove|send|post|publish|merge|reply|comment|close|reopen|assign|upload|deploy|"
     r"submit|add|save|schedule|cancel|approve|invite|transition|resolve_(?:issue|thread|comment|incident|alert))(?:_|$)"
@@ -107,6 +112,8 @@ def like(by: str) -> str:
 
 def _matches(command: str) -> list[str]:
     """What of a command reaches beyond the files at hand."""
+    if not _PROGRAMS.search(command):  # most do not: no need to take them apart
+        return []
     found = ((run, _COMMANDS.match(run)) for run in runs(command))
     return [match[0] for run, match in found if match and not _ONLY_SHOWS.search(run)]
 
