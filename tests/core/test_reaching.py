@@ -170,6 +170,7 @@ def test_kinds_of_which_the_last_is_told():
     assert like("`git push -u origin main`") == like("`cd app && git push`") == "git push"
     assert like("`gh api repos/a/b -f x=y`") == "gh api"
     assert like("mcp__chat__send_message {}") == "send_message"
+    assert like(f"`cd {'long/' * 80} && git p…`") == ""
     assert like("`git commit -m x`") == like("create_issue {}") == like("") == ""
 
 

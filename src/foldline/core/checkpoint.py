@@ -172,13 +172,11 @@ def snapshot_of(messages: Sequence[Message], first: int, room: int, size: Callab
     """The last folded messages, each by its beginning, as many as fit."""
     lines: list[str] = []
     for index in range(len(messages) - 1, max(len(messages) - 1 - SNAPSHOT, -1), -1):
-        line = _glance(messages[index], first + index + 1)
-        room -= size(line) + 1
-        if room < 0:
+        more = [line, *lines] if (line := _glance(messages[index], first + index + 1)) else lines
+        if size("\n".join(more)) > room:  # of them together: sizes do not add up
             break
-        if line:
-            lines.append(line)
-    return "\n".join(reversed(lines))
+        lines = more
+    return "\n".join(lines)
 
 
 def _glance(message: Message, number: int) -> str:

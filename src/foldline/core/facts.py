@@ -10,7 +10,7 @@ of it a checkpoint has room for is decided where it is rendered.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -90,22 +90,14 @@ class Facts:
         kinds = {fact.kind for fact in later.facts}
         past = kinds & {"immediate", "earlier", "listed"} | (_SINCE if kinds & {"immediate", *_SINCE} else frozenset())
         renewed = {fact.key for fact in later.facts if fact.kind in _TASKS and fact.key}
-        seen = {(fact.source, fact.text) for fact in later.facts if fact.kind == "error"}  # perhaps cured by now
-        failed = {fact.key for fact in later.facts if fact.kind == "error" and fact.key}  # again: the last time tells
-        kinds_reached = {like(fact.key) for fact in later.facts if fact.kind == "reached"} - {""}
         if "listed" in kinds:  # a list as a whole: of those before it nothing is left
             renewed |= {"", *(fact.key for fact in self.facts if fact.kind in _TASKS and fact.key.startswith(LISTED))}
-        worded = _worded(self.facts, later.facts)
+        worded, told_again = _worded(self.facts, later.facts), _told_again(later)
         kept = [
             worded.get(fact, fact)
             for fact in self.facts
             if fact in worded
-            or (
-                not (fact.key in renewed if fact.kind in _TASKS else fact.kind in past)
-                and not (fact.kind == "error" and (fact.source, fact.text) in seen)
-                and not (fact.kind == "error" and fact.about in ("", LEFT) and fact.key in failed)
-                and not (fact.kind == "reached" and like(fact.key) in kinds_reached)
-            )
+            or not ((fact.key in renewed if fact.kind in _TASKS else fact.kind in past) or told_again(fact))
         ]
         known = {fact.key for fact in worded}
         new = (fact for fact in later.facts if fact.text or fact.kind not in _TASKS or fact.key not in known)
@@ -127,6 +119,22 @@ class Facts:
     @classmethod
     def from_dict(cls, saved: Iterable[Sequence[Any]]) -> Facts:
         return cls(tuple(Fact(*fact) for fact in saved))
+
+
+def _told_again(later: Facts) -> Callable[[Fact], bool]:
+    """Whether later facts tell an error or a deed anew: it may be cured by now, it failed once more, or it was done
+    again and only the last time counts."""
+    errors, deeds = later.of("error"), later.of("reached")
+    seen = {(fact.source, fact.text) for fact in errors}
+    failed = {fact.key for fact in errors if fact.key}
+    done = {like(fact.key) for fact in deeds} - {""}
+
+    def is_told(fact: Fact) -> bool:
+        if fact.kind == "error":
+            return (fact.source, fact.text) in seen or (fact.about in ("", LEFT) and fact.key in failed)
+        return fact.kind == "reached" and like(fact.key) in done
+
+    return is_told
 
 
 def _worded(earlier: Iterable[Fact], later: Iterable[Fact]) -> dict[Fact, Fact]:

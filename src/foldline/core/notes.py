@@ -64,16 +64,22 @@ def notes(facts: Facts, ledger: Ledger, room: int, size: Callable[[str], int], t
     shown as it is, pasted blocks and all.
     """
     found = [*said(facts, told, max(whole, LONG_MESSAGE)), *states(facts), *files(ledger, told)]
-    noted, kept = _within(_ranked(found), room, size)
-    if _lost(noted):  # a long rule gives way to several short ones
-        many = sorted(found, key=lambda piece: (piece.rank, size(piece.text) if piece.section == "rules" else 0))
-        noted, kept = min((noted, kept), _within(many, room, size), key=lambda one: _lost(one[0]))
+    noted, kept = _best(found, room, size)
     standing, shown = _standing(kept), set(kept)
     if any(piece.is_again and piece not in shown and not piece.is_told(standing) for piece in found):
         ranks = {**RANKS, "rules": RANKS["plan"]}
         first = [piece._replace(rank=ranks[piece.section]) if piece.is_again else piece for piece in found]
-        noted, _ = _within(_ranked(first), room, size)
+        noted, _ = _best(first, room, size)
     return noted
+
+
+def _best(found: Sequence[Piece], room: int, size: Callable[[str], int]) -> tuple[Notes, Sequence[Piece]]:
+    """The most important that fit. Where a rule does not, a long one gives way to several short ones."""
+    best = _within(_ranked(found), room, size)
+    if not _lost(best[0]):
+        return best
+    short = sorted(_ranked(found), key=lambda piece: (piece.rank, size(piece.text) * (piece.section == "rules")))
+    return min(best, _within(short, room, size), key=lambda one: _lost(one[0]))
 
 
 def _lost(noted: Notes) -> int:

@@ -133,7 +133,8 @@ def _came_of(fact: Fact) -> str:
 
 def _done(key: str) -> str:
     """What was run or called, quoted: a tick in it ends no quotation of another's words."""
-    return in_ticks(on_one_line(brief(key)).strip("`"))
+    shown = on_one_line(brief(key))
+    return in_ticks(shown[1:-1] if shown.startswith("`") else shown)
 
 
 def _trouble(fact: Fact) -> str:

@@ -103,11 +103,14 @@ def reached(done: Sequence[Deed]) -> tuple[Reached, ...]:
 
 def like(by: str) -> str:
     """The kind of a deed of which only the last is told; "" for others."""
-    matches = _matches(by.strip("`")) if by.startswith("`") else []
-    words = (
-        " ".join(list(filter(str.isalpha, matches[-1].split()))[:_ALIKE]) if matches else _named(by.partition(" ")[0])
-    )
-    return "" if not by or _EACH.search(words) else words
+    kind = _command_kind(by[1:-1]) if by.startswith("`") else _named(by.partition(" ")[0])
+    return "" if _EACH.search(kind) else kind
+
+
+def _command_kind(command: str) -> str:
+    """Its first words, without what it is given; of several, those of the last. "" where it is too long to be told."""
+    matches = _matches(command)
+    return " ".join([word for word in matches[-1].split() if word.isalpha()][:_ALIKE]) if matches else ""
 
 
 def _matches(command: str) -> list[str]:
