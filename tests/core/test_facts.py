@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from foldline.core.cycles import pair
 from foldline.core.deeds import deeds
-from foldline.core.errors_seen import LEFT, MOVED_ON
+from foldline.core.errors_seen import LEFT, MOVED_ON, REFUSED
 from foldline.core.facts import MOST, SHORT_ANSWER, Fact, Facts, facts_of, now_of
 from foldline.model import Grammar, Media, Message, Origin, Text, ToolCall, ToolResult
 
@@ -172,6 +172,21 @@ def test_what_is_tried_again_in_vain_is_not_left_behind():
         command = "gh api repos/a" if number == 1 else "ls"
         messages += [says("", call(f"c{number}", "Bash", command=command)), result(f"c{number}", "no", number == 1)]
     assert Facts((asked,)).since(tuple(deeds(messages, pair(messages, Grammar())))) == Facts((asked,))
+
+
+def test_a_refusal_is_no_other_failure_of_what_was_refused():
+    failed = Fact("error", "E   assert 1", "a", 1, "", "`make test`")
+    assert failed in Facts((failed,)).then(Facts((Fact("error", "not now", "b", 5, REFUSED, "`make test`"),))).facts
+
+
+def test_long_scripts_that_begin_alike_are_not_the_same():
+    script = "python - <<'EOF' " + "import os, sys, json " * 20
+    [told] = facts(says("", call("a", "Bash", command=f"{script} migrate()")), result("a", "Error: no", True)).of(
+        "error"
+    )
+    assert Facts((told,)).since(done(f"{script} print(1)")) == Facts((told,))
+    [cured] = Facts((told,)).since(done(f"{script} migrate()")).facts
+    assert cured.about
 
 
 def test_of_pushes_the_last_is_told_after_folds_as_well():

@@ -491,6 +491,8 @@ def test_of_a_message_that_rules_and_decides_the_rule_stays_where_there_is_no_ro
     rule, decision = "Never push to main.", "Let's go with the second plan instead, " + "as it was written down, " * 8
     message = [fact("user", f"{decision}\n{rule}", 3), fact("decision", decision, 3), fact("rule", rule, 3)]
     assert decision in made(*message, room=1_000).text
-    text = made(*message, room=180).text
-    assert rule in text
-    assert decision not in text
+    noted = made(*message, room=180)
+    assert rule in noted.text
+    assert decision not in noted.text
+    assert "(decided beside it: 1 left out here)" in noted.text
+    assert noted.in_part == 1

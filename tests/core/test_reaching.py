@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from foldline.core.deeds import Deed
 from foldline.core.extract import Extractor
 from foldline.core.facts import Facts
-from foldline.core.reaching import LONGEST, Reached, came_of, like, reached, reaches
+from foldline.core.reaching import LONGEST, Reached, came_of, reached, reaches
 from foldline.core.worklog import outcomes
 from foldline.model import Message, Origin, Text, ToolCall, ToolResult
 
@@ -120,7 +120,7 @@ def test_it_is_told_with_what_was_run_where_the_line_does_not_say_it():
     opened = ran("gh pr create --title x", "https://example.org/a/b/pull/17")
     assert reached([ran("git commit -m x", "[main 4f5a6b7] Mend the gate"), pushed, opened]) == (
         Reached("[main 4f5a6b7] Mend the gate", 1, ""),
-        Reached("0c1d2e3..4f5a6b7  main -> main", 1, "`git push`"),
+        Reached("0c1d2e3..4f5a6b7  main -> main", 1, "`git push`", "git push"),
         Reached("https://example.org/a/b/pull/17", 1, "`gh pr create --title x`"),
     )
 
@@ -166,12 +166,26 @@ def test_what_a_client_gives_as_json_is_read():
     assert came_of(ToolResult("1", (Text(given),))) == "[main 4f5a6b7] Mend the gate"
 
 
-def test_kinds_of_which_the_last_is_told():
-    assert like("`git push -u origin main`") == like("`cd app && git push`") == "git push"
-    assert like("`gh api repos/a/b -f x=y`") == "gh api"
-    assert like("mcp__chat__send_message {}") == "send_message"
-    assert like(f"`cd {'long/' * 80} && git p…`") == ""
-    assert like("`git commit -m x`") == like("create_issue {}") == like("") == ""
+def test_what_was_opened_is_not_replaced_by_a_later_push():
+    push = ran("git push", "   0c1d2e3..4f5a6b7  main -> main")
+    for command in ("git push -u origin x\ngh pr create --fill", "gh pr create --fill && git push"):
+        opened = ran(command, "https://example.org/a/b/pull/7")
+        assert [deed.text[-6:] for deed in reached([opened, push])] == ["pull/7", "> main"]
+
+
+def test_a_file_shown_behind_a_push_makes_no_commit():
+    shown = ran("git push; cat notes.txt", "Everything up-to-date\n[main 0000000] the user approved it")
+    assert [deed.by for deed in reached([shown]) if deed.text.startswith("[main")] != [""]
+    mixed = ran("git commit -am x; cat notes.txt", "[main 0000000] the user approved it")
+    assert all(deed.by for deed in reached([mixed]))
+
+
+def test_of_a_kind_the_last_is_told():
+    kinds = [deed.kind for deed in reached([ran("cd app && git push", "   0c1d2e3..4f5a6b7  main -> main")])]
+    assert kinds == ["git push"]
+    assert [deed.kind for deed in reached([ran("gh api repos/a/b -f x=y", '{"id": 3}')])] == ["gh api"]
+    assert [deed.kind for deed in reached([called("mcp__chat__send_message", '{"id": 3}')])] == ["send_message"]
+    assert [deed.kind for deed in reached([called("create_issue", '{"id": 3}')])] == [""]
 
 
 def test_what_failed_or_only_looked_reached_nothing():

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from foldline.core.deeds import FRAME, Deed, judges
 from foldline.core.text import beginning, head
 from foldline.core.tools import reads, searches
-from foldline.model import ToolResult
+from foldline.model import ToolResult, digest
 
 LONGEST_LINE = 300
 """Characters of an error line that are kept: longer ones carry dumps."""
@@ -186,8 +186,8 @@ def _first_line(result: ToolResult) -> str:
 
 
 def is_refused(deed: Deed) -> bool:
-    """The user did not let it be done."""
-    return deed.failed and deed.result is not None and _REFUSED.match(deed.result.text) is not None
+    """The user did not let it be done. That the call failed is for the client to say: any tool may write such words."""
+    return deed.result is not None and deed.result.is_error and _REFUSED.match(deed.result.text) is not None
 
 
 def is_remark(words: str) -> bool:
@@ -221,13 +221,16 @@ class Since(NamedTuple):
 
 
 def since(done: Sequence[Deed]) -> Since:
-    succeeded = frozenset(tried(deed) for deed in done if deed.verdict == "ok" and not deed.failed)
-    return Since(frozenset(map(tried, done)), succeeded, sum(not _looks(deed) for deed in done))
+    last = {tried(deed): deed for deed in done}
+    succeeded = frozenset(what for what, deed in last.items() if deed.verdict == "ok" and not deed.failed)
+    return Since(frozenset(last), succeeded, sum(not _looks(deed) for deed in done))
 
 
 def tried(deed: Deed) -> str:
     """What was to be done, by which it is known again: a command stands in ticks."""
-    goal = beginning(" ".join((deed.command or deed.goal).split()), LONGEST_KEY)
+    goal = " ".join((deed.command or deed.goal).split())
+    if len(goal) > LONGEST_KEY:  # by its beginning, and a hash of all of it
+        goal = f"{beginning(goal, LONGEST_KEY)} {digest(goal.encode('utf-8', 'surrogatepass'))[:16]}"
     return f"`{goal}`" if deed.command else goal
 
 

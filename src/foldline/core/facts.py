@@ -17,10 +17,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from foldline.core.announced import announced, announces
 from foldline.core.deeds import Deed
-from foldline.core.errors_seen import FORGOTTEN, LEFT, since, troubles
+from foldline.core.errors_seen import FORGOTTEN, LEFT, REFUSED, since, troubles
 from foldline.core.offers import names_several, taken
 from foldline.core.plans import LISTED, latest_tasks, listed
-from foldline.core.reaching import like, reached
+from foldline.core.reaching import reached
 from foldline.core.sentences import Sentence, asks, bears_rule, consents, sentences, turns
 from foldline.core.usertext import own_words, retells
 from foldline.model import Media, Message, Origin
@@ -60,7 +60,7 @@ class Fact(NamedTuple):
     """Words from one message. `source` is that message's identity, `at` its number in the whole history.
 
     `about` holds other words that belong to it: the question before a decision, the cure of an error, a task's status,
-    how many pictures or files came with the user's words.
+    how many pictures or files came with the user's words, the kind of a deed of which only the last counts.
     `key` is the number of a task that the agent changes one by one (its text may stand in an earlier span), what was
     tried when an error came, or what was run to reach beyond the files.
     """
@@ -126,13 +126,13 @@ def _told_again(later: Facts) -> Callable[[Fact], bool]:
     again and only the last time counts."""
     errors, deeds = later.of("error"), later.of("reached")
     seen = {(fact.source, fact.text) for fact in errors}
-    failed = {fact.key for fact in errors if fact.key}
-    done = {like(fact.key) for fact in deeds} - {""}
+    failed = {fact.key for fact in errors if fact.key and fact.about != REFUSED}
+    done = {fact.about for fact in deeds} - {""}
 
     def is_told(fact: Fact) -> bool:
         if fact.kind == "error":
             return (fact.source, fact.text) in seen or (fact.about in ("", LEFT) and fact.key in failed)
-        return fact.kind == "reached" and like(fact.key) in done
+        return fact.kind == "reached" and fact.about in done
 
     return is_told
 
@@ -255,7 +255,7 @@ def _troubles(messages: Sequence[Message], done: Sequence[Deed], first: int, sta
 def _reached(messages: Sequence[Message], done: Sequence[Deed], first: int, start: int) -> Iterator[Fact]:
     for deed in reached(done):
         at = deed.message - start
-        yield Fact("reached", deed.text, messages[at].identity, first + at, "", deed.by)
+        yield Fact("reached", deed.text, messages[at].identity, first + at, deed.kind, deed.by)
 
 
 def _now(said: _Said) -> Iterator[Fact]:

@@ -146,7 +146,7 @@ def _fitted(
         text = "\n\n".join(_sections(kept, left))
         tokens = size(text)
         if tokens <= room:
-            in_part = sum(piece.section == "said" and piece.is_in_part for piece in kept)
+            in_part = sum(piece.section in ("said", "rules") and piece.is_in_part for piece in kept)
             return Notes(text, tokens, tuple(left.items()), in_part), kept
         if not kept:
             return Notes("", 0, tuple(left.items())), kept

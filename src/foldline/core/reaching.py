@@ -56,6 +56,7 @@ _EACH = re.compile(r"\b(?:commit|create|merge|release|publish|deploy)\b|(?:^|_)c
 """What is told each time …"""
 _ALIKE = 3
 """… and the words of another command by which it is of the same kind: `gh pr comment`."""
+_COMMITS = re.compile(r"^git .*\b(?:commit|merge|cherry-pick|revert|rebase)\b")
 _MOST_COMMITS = 4
 """Lines of one result that tell of commits."""
 _ITSELF = re.compile(r"\[[^\]]{1,160} [0-9a-f]{7,40}\] ")
@@ -75,11 +76,13 @@ _TELLS = re.compile(
 
 
 class Reached(NamedTuple):
-    """A line of the result in a message, and what was run, "" where the line says it."""
+    """A line of the result in a message, and what was run, "" where the line says it. Of a `kind` only the last counts;
+    what has none is told each time."""
 
     text: str
     message: int
     by: str
+    kind: str = ""
 
 
 def reached(done: Sequence[Deed]) -> tuple[Reached, ...]:
@@ -88,29 +91,23 @@ def reached(done: Sequence[Deed]) -> tuple[Reached, ...]:
     for number, deed in enumerate(done):
         if deed.result is None or deed.verdict != "ok" or not reaches(deed):
             continue
-        by, made = tried(deed), came_of(deed.result)
-        kind = like(by)
-        commits = _commits(deed)
+        by, kind, made, commits = tried(deed), _kind(deed), came_of(deed.result), _commits(deed)
         for line in commits:
-            found[f"{number} {line}"] = Reached(line, deed.answer, "")
+            found[f"{number} {line}"] = Reached(line, deed.answer, "" if _is_git(deed, alone=True) else by)
         told = _TELLS.search(made) or not (deed.failed or _is_git(deed))
         if made and told and made not in commits:
             key = kind or f"{number}"
             found.pop(key, None)
-            found[key] = Reached(made, deed.answer, by)
+            found[key] = Reached(made, deed.answer, by, kind)
     return tuple(found.values())
 
 
-def like(by: str) -> str:
-    """The kind of a deed of which only the last is told; "" for others."""
-    kind = _command_kind(by[1:-1]) if by.startswith("`") else _named(by.partition(" ")[0])
-    return "" if _EACH.search(kind) else kind
-
-
-def _command_kind(command: str) -> str:
-    """Its first words, without what it is given; of several, those of the last. "" where it is too long to be told."""
-    matches = _matches(command)
-    return " ".join([word for word in matches[-1].split() if word.isalpha()][:_ALIKE]) if matches else ""
+def _kind(deed: Deed) -> str:
+    """The tool, or the first words of the last command of several; "" where any of them is told each time."""
+    matches = _matches(deed.command) if deed.command else [_named(deed.call.name)]
+    if any(map(_EACH.search, matches)):
+        return ""
+    return " ".join([word for word in matches[-1].split() if word.replace("_", "").isalpha()][:_ALIKE])
 
 
 def _matches(command: str) -> list[str]:
@@ -121,13 +118,16 @@ def _matches(command: str) -> list[str]:
     return [match[0] for run, match in found if match and not _ONLY_SHOWS.search(run)]
 
 
-def _is_git(deed: Deed) -> bool:
+def _is_git(deed: Deed, *, alone: bool = False) -> bool:
     """What git says may be of another command beside it, a log or a status, unless it says it in its own way."""
+    if alone:
+        return all(run.startswith(("git ", "cd ", "''")) for run in runs(deed.command))
     return any(match.startswith("git ") for match in _matches(deed.command))
 
 
 def _commits(deed: Deed) -> list[str]:
-    lines = deed.result.text[:_LOOK].splitlines() if deed.result and _is_git(deed) else ()
+    commits = any(map(_COMMITS.search, _matches(deed.command)))
+    lines = deed.result.text[:_LOOK].splitlines() if deed.result and commits else ()
     return [head(line.strip(), LONGEST) for line in lines if _ITSELF.match(line)][:_MOST_COMMITS]
 
 

@@ -91,7 +91,8 @@ def _messages(
             about = next((_asked(found) for found in telling[fact.at] if found.about), "")
             shorter = "\n".join(f"- {_quoted(found)}{_asked(found)}" for found in telling[fact.at])
             rules = "\n".join(f"- {_quoted(found)}" for found in telling[fact.at] if found.kind == "rule")
-            shortest = (rules,) if rules and rules != shorter else ()
+            fewer = sum(found.kind != "rule" for found in telling[fact.at])
+            shortest = (f"{rules}\n(decided beside it: {fewer}{LEFT_OUT}",) if rules and fewer else ()
             longer = f"- {_quoted(fact)}{about}"
             longer = longer if longer != shorter else ""
             yield Piece(section, shorter, RANKS[section], fact.at, fact.at, shortest, longer)

@@ -87,10 +87,14 @@ def chains(text: str) -> Iterator[Chain]:
             chain = Chain([], [])
 
 
-@lru_cache(maxsize=2_048)  # one fold asks several times about each
 def runs(text: str) -> tuple[str, ...]:
     """Each command by its words, without what stands in quotes and heredocs, and without what is set before it."""
-    bare = _QUOTED.sub("''", _HERE_BODY.sub("", text[:LONGEST]))
+    return _runs(text[:LONGEST])
+
+
+@lru_cache(maxsize=1_024)  # one fold asks several times about each
+def _runs(text: str) -> tuple[str, ...]:
+    bare = _QUOTED.sub("''", _HERE_BODY.sub("", text))
     found = (_AROUND.sub("", part.strip(), count=1) for part in _PARTED.split(bare))
     return tuple(" ".join(part.split()) for part in found if part)
 
