@@ -2,11 +2,12 @@
 
     lines, what tools told ── Stock ── within(room) ──> the chosen lines, in order
 
-The newest lines come first of all, each with the brackets and short lines behind it; then older ones, a few that stand
-together at a time, by what they are worth for their tokens: the names in them that no chosen line has yet, more if they
-are recent, more if few lines have them; then what tools told last. Each line stands once, where it was written last,
-but for those that only hold others together. What is known of the lines whatever the room is worked out once: a fold
-may try several. Where lines come from and how they are shown is in worklog.py.
+What was written again and again comes first: the files and commands that the agent goes back to. Then the newest
+lines, each with the brackets and short lines behind it; then older ones, a few that stand together at a time, by what
+they are worth for their tokens: the names in them that no chosen line has yet, more if they are recent, more if few
+lines have them; then what tools told last. Each line stands once, where it was written last, but for those that only
+hold others together. What is known of the lines whatever the room is worked out once: a fold may try several. Where
+lines come from and how they are shown is in worklog.py.
 """
 
 from __future__ import annotations
@@ -24,8 +25,11 @@ from foldline.core.worklog import ASIDE, TORN, Line, closes
 
 Size: TypeAlias = Callable[[str], int]
 
+AGAIN_SHARE = 0.2
+"""Share of the log's room for lines that were written more than once. For its tokens, a line that was written five
+times is written again seven times as often as one of the newest, a line that was written three times four times."""
 NEWEST_SHARE = 0.7
-"""Share of the log's room for the newest lines, before anything is weighed."""
+"""Share of the log's room for these and the newest lines, before anything else is weighed."""
 PLAIN = 0.3
 """What a plain word is worth beside a name: prose tells what was found and done, with or without names."""
 HALF_LIFE = 0.25
@@ -69,9 +73,11 @@ class Stock:
         self.before, self.count = before, count
 
     def within(self, room: int, size: Size) -> list[Line]:
-        """The newest of the agent's lines, then the rest by worth, then what tools told last."""
+        """What the agent wrote again and again, its newest lines, the rest by worth, then what tools told last."""
         shelf = _Shelf(max(room, 0), size)
-        shelf.take_newest(self._newest, int(room * (1 - NEWEST_SHARE)), NEWEST_MISSES, self._closing)
+        self._take_again(shelf, int(room * (1 - AGAIN_SHARE)))
+        newest = {place: line for place, line in self._newest.items() if place not in shelf.chosen}
+        shelf.take_newest(newest, int(room * (1 - NEWEST_SHARE)), NEWEST_MISSES, self._closing)
         self._take_by_worth(shelf)
         if shelf.room > LEAST_TOLD:
             shelf.take_newest(self._untold, 0, MOST_MISSES, {})
@@ -80,6 +86,19 @@ class Stock:
     @cached_property
     def _once(self) -> dict[int, Line]:
         return _once(self.lines)
+
+    @cached_property
+    def _again(self) -> list[int]:
+        """The lines that were written more than once, by how often and how lately, for their tokens."""
+        times = Counter(line.text for line in self.lines)
+        fade = math.log(2) / max(HALF_LIFE * len(self.lines), 1)
+
+        def worth(place: int) -> float:
+            line = self._once[place]
+            return line.weight * times[line.text] * math.exp(fade * place) / (LABEL_TOKENS + len(line.text) / 4)
+
+        again = (place for place, line in self._once.items() if times[line.text] > 1 and line.weight > ASIDE)
+        return sorted((place for place in again if len(self._once[place].text) >= TOLD), key=worth, reverse=True)
 
     @cached_property
     def _newest(self) -> dict[int, Line]:
@@ -126,6 +145,12 @@ class Stock:
             / math.sqrt(spread[name])
             for name, at in last.items()
         }
+
+    def _take_again(self, shelf: _Shelf, least: int) -> None:
+        """As many as leave so many tokens."""
+        for place in self._again:
+            if not shelf.takes(place, self._once[place], least):
+                return
 
     def _take_by_worth(self, shelf: _Shelf) -> None:
         """Greedy by worth for tokens. A line's worth only falls as others are chosen: a stale one is weighed again."""
