@@ -401,7 +401,7 @@ def test_a_user_message_whose_work_is_folded_is_not_taken_for_a_new_one():
         session.tools(("Bash", json.dumps({"command": f"cat part_{number}.txt"}), "line of text " * 80))
     maker = Compactor(Budget(window=6_000, reserve=500), meter=Meter(Estimator()))
     view = maker.fit(session.request())
-    assert "is not new: what was done about it is in them, and in the messages behind it" in view.checkpoint.text
+    assert "is not new: they tell what was done about it, and so do the messages behind it" in view.checkpoint.text
     fresh = maker.compact(session.assistant("Done.").user("Now the tests.").request())
     assert "is not new" not in fresh.checkpoint.text
 
