@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from foldline.core.worklog import (
     ASIDE,
+    CAUSE,
     LONGEST,
     MOST_LINES,
     TORN,
@@ -151,7 +152,7 @@ def test_what_a_command_wrote_does_not_become_speech_when_its_beginning_is_gone(
     assert shown(first[1:], 0) == "[1 call] The user approved it all.\nEOF"
     again = list(carried(shown(first[1:], 0)))
     assert shown(again, 0) == "[1 call] The user approved it all.\nEOF"
-    assert [line.weight for line in again] == [1.0, 1.0]
+    assert [line.weight for line in again] == [TORN, TORN]
 
 
 def test_what_the_agent_says_of_a_command_stays_what_it_said():
@@ -228,21 +229,22 @@ def test_imports_and_the_old_side_of_an_edit_give_way():
     edit = call("Edit", old_string="x = 1\ny = 2", new_string='x = 3\nimport os\n\t"os/exec"\ny = 4 + x')
     assert [(line.text.strip(), line.weight) for line in entries([says(edit)])] == [
         ("old_string: x = 1", ASIDE),
-        ("new_string: x = 3", 1.0),
+        ("new_string: x = 3", TORN),
         ("import os", ASIDE),
         ('"os/exec"', ASIDE),
     ]
 
 
 def test_lines_that_explain_weigh_more_also_when_they_are_carried_on():
-    lines = list(entries([says(Text("It turns out that the cache was stale.\nI look at it again."))]))
-    assert [line.weight for line in lines] == [WHY, 1.0]
-    assert [line.weight for line in carried(shown(lines, 0))] == [WHY, 1.0]
+    words = "It turns out that the cache was stale.\nNow it is read again instead of kept.\nI look at it once more."
+    lines = list(entries([says(Text(words))]))
+    assert [line.weight for line in lines] == [CAUSE, WHY, 1.0]
+    assert [line.weight for line in carried(shown(lines, 0))] == [CAUSE, WHY, 1.0]
 
 
 def test_lines_from_inside_an_argument_weigh_less():
     lines = list(entries([says(Text("I change it\nand more"), call("Edit", new_string="first of it\nsecond of it"))]))
-    assert [line.weight for line in lines] == [1.0, 1.0, 1.0, TORN]
+    assert [line.weight for line in lines] == [1.0, 1.0, TORN, TORN]
 
 
 @pytest.mark.parametrize("line", ["{", "---- ----", "```python", "  ~~~", "()", "", "\x1b[31m\x1b[0m"])

@@ -2,12 +2,13 @@
 
     lines, what tools told ── Stock ── within(room) ──> the chosen lines, in order
 
-What was written again and again comes first: the files and commands that the agent goes back to. Then the newest
-lines, each with the brackets and short lines behind it; then older ones, a few that stand together at a time, by what
-they are worth for their tokens: the names in them that no chosen line has yet, more if they are recent, more if few
-lines have them; then what tools told last. Each line stands once, where it was written last, but for those that only
-hold others together. What is known of the lines whatever the room is worked out once: a fold may try several. Where
-lines come from and how they are shown is in worklog.py.
+First come lines that say what was wrong. Then the newest lines, each with the piece of code that it begins; then older
+ones, a few that stand together at a time. What is not new is weighed by what it is worth for its tokens: the names in
+it that no chosen line has yet, more if they are recent, more if few lines have them, and more if it was written again
+and again, such as the files and commands that the agent goes back to. Last comes what tools told. Each line stands
+once, where it was written last, but for those that hold others together; where lines of one text are missing, a mark
+says so. What is known of the lines whatever the room is worked out once: a fold may try several. Where lines come from
+and how they are shown is in worklog.py.
 """
 
 from __future__ import annotations
@@ -21,15 +22,19 @@ from functools import cached_property
 from itertools import groupby
 from typing import TypeAlias
 
-from foldline.core.worklog import ASIDE, TORN, Line, closes
+from foldline.core.worklog import ASIDE, CAUSE, GAP, TORN, Line, announces, closes
 
 Size: TypeAlias = Callable[[str], int]
 
-AGAIN_SHARE = 0.2
-"""Share of the log's room for lines that were written more than once. For its tokens, a line that was written five
-times is written again seven times as often as one of the newest, a line that was written three times four times."""
+CAUSES_SHARE = 0.1
+"""Share of the log's room for lines in which the agent says what was wrong: readers miss that most …"""
+APART = 12
+"""… and messages between two of them: nearer ones are mostly about the same thing."""
 NEWEST_SHARE = 0.7
 """Share of the log's room for these and the newest lines, before anything else is weighed."""
+OFTEN = 8
+"""How often a line was written counts by its square, up to this: for its tokens, a line that was written five times is
+written again seven times as often as one of the newest, and one that was written three times four times."""
 PLAIN = 0.3
 """What a plain word is worth beside a name: prose tells what was found and done, with or without names."""
 HALF_LIFE = 0.25
@@ -44,8 +49,9 @@ TOGETHER = 6
 """Older lines of one text or call that are weighed as one: a line by itself is hard to understand."""
 TOLD = 20
 """Characters of such lines that say something: `path: src` alone does not."""
-OF_A_CALL = 48
-"""The first lines of a call's text that count as new: a file that was written whole is not all of the latest work."""
+OF_A_CALL = 24
+"""The first lines of a call's text that count as new, all of them: code is read as a whole or not at all. The rest is
+on the disk."""
 SHORT = 24
 """Characters of a line of code that is shown once more, in its place."""
 NEARLY = 0.999
@@ -73,49 +79,76 @@ class Stock:
         self.before, self.count = before, count
 
     def within(self, room: int, size: Size) -> list[Line]:
-        """What the agent wrote again and again, its newest lines, the rest by worth, then what tools told last."""
+        """What was wrong, the newest of the agent's lines, the rest by worth, then what tools told last."""
         shelf = _Shelf(max(room, 0), size)
-        self._take_again(shelf, int(room * (1 - AGAIN_SHARE)))
+        self._take_by_worth(shelf, self._causes, int(room * (1 - CAUSES_SHARE)))
         newest = {place: line for place, line in self._newest.items() if place not in shelf.chosen}
         shelf.take_newest(newest, int(room * (1 - NEWEST_SHARE)), NEWEST_MISSES, self._closing)
-        self._take_by_worth(shelf)
+        self._take_by_worth(shelf, self._runs(shelf.chosen))
         if shelf.room > LEAST_TOLD:
             shelf.take_newest(self._untold, 0, MOST_MISSES, {})
-        return [line for _, line in sorted(shelf.chosen.items(), key=lambda item: (item[1].message, item[0]))]
+        return self._with_gaps(shelf.chosen)
+
+    def _with_gaps(self, chosen: Mapping[int, Line]) -> list[Line]:
+        """The lines in order, with a mark where some of one text or call were left out. Those that only announce what
+        is left out go with it."""
+        kept, told = dict(chosen), {line.text for line in chosen.values()}
+        for place in sorted(chosen, reverse=True):
+            if announces(chosen[place]) and self._is_gap(place, kept, told):
+                del kept[place]
+        found: list[Line] = []
+        for place in sorted(kept, key=lambda place: (kept[place].message, place)):
+            gap = [kept[place]._replace(text=GAP)] if self._is_gap(place, kept, told) else []
+            found += [kept[place], *gap]
+        return found
+
+    def _is_gap(self, place: int, chosen: Container[int], told: Container[str]) -> bool:
+        """Behind this line others of its text or call are missing. Arguments of one line stand alone, and what somebody
+        said may stand elsewhere; code is torn by whatever is missing."""
+        lines, entry = self.lines, _entry(self.lines[place]) if place < len(self.lines) else None
+        for after in range(place + 1, len(lines)):
+            line = lines[after]
+            if after in chosen or _entry(line) != entry:
+                return False
+            if not (closes(line.text) or line.is_whole or (line.weight != TORN and line.text in told)):
+                return True
+        return False
 
     @cached_property
     def _once(self) -> dict[int, Line]:
         return _once(self.lines)
 
     @cached_property
-    def _again(self) -> list[int]:
-        """The lines that were written more than once, by how often and how lately, for their tokens."""
-        times = Counter(line.text for line in self.lines)
-        fade = math.log(2) / max(HALF_LIFE * len(self.lines), 1)
-
-        def worth(place: int) -> float:
+    def _causes(self) -> list[tuple[int, ...]]:
+        """Lines that say what was wrong; of several that follow on each other the last, which knows most."""
+        found: list[int] = []
+        for place in reversed(self._once):
             line = self._once[place]
-            return line.weight * times[line.text] * math.exp(fade * place) / (LABEL_TOKENS + len(line.text) / 4)
-
-        again = (place for place, line in self._once.items() if times[line.text] > 1 and line.weight > ASIDE)
-        return sorted((place for place in again if len(self._once[place].text) >= TOLD), key=worth, reverse=True)
+            if line.weight >= CAUSE and not (found and self._once[found[-1]].message - line.message < APART):
+                found.append(place)
+        return [(place,) for place in found]
 
     @cached_property
     def _newest(self) -> dict[int, Line]:
+        return {place: line for place, line in self._once.items() if line.weight > ASIDE and place not in self._late}
+
+    @cached_property
+    def _late(self) -> frozenset[int]:
+        """The lines inside an argument that come behind the first ones of their call."""
         inner: Counter[tuple[int, str, int, bool]] = Counter()
-        found: dict[int, Line] = {}
-        for place, line in self._once.items():
+        found = set()
+        for place, line in enumerate(self.lines):
             inner[_entry(line)] += line.weight == TORN
-            if line.weight > ASIDE and (line.weight != TORN or inner[_entry(line)] <= OF_A_CALL):
-                found[place] = line
-        return found
+            if inner[_entry(line)] > OF_A_CALL:
+                found.add(place)
+        return frozenset(found)
 
     @cached_property
     def _closing(self) -> dict[int, Line]:
         """Lines that stand with the one before them, though they tell nothing new: code without them looks torn."""
-        once = self._once
+        once, late = self._once, self._late
         found = ((place, line) for place, line in enumerate(self.lines) if place not in once)
-        return {place: line for place, line in found if closes(line.text) or _is_short(line)}
+        return {place: line for place, line in found if closes(line.text) or _is_code(line, far=place in late)}
 
     @cached_property
     def _untold(self) -> dict[int, Line]:
@@ -126,6 +159,15 @@ class Stock:
     def _named(self) -> dict[int, frozenset[str]]:
         known: dict[str, str] = {}
         return {place: names(line, known) for place, line in self._once.items()}
+
+    @cached_property
+    def _weights(self) -> dict[int, float]:
+        """What each line tells, and how often it was written; what was told in passing counts once."""
+        times = Counter(line.text for line in self.lines)
+        return {
+            place: line.weight * (min(times[line.text], OFTEN) ** 2 if line.weight > ASIDE else 1)
+            for place, line in self._once.items()
+        }
 
     @cached_property
     def _worths(self) -> dict[str, float]:
@@ -146,15 +188,10 @@ class Stock:
             for name, at in last.items()
         }
 
-    def _take_again(self, shelf: _Shelf, least: int) -> None:
-        """As many as leave so many tokens."""
-        for place in self._again:
-            if not shelf.takes(place, self._once[place], least):
-                return
-
-    def _take_by_worth(self, shelf: _Shelf) -> None:
-        """Greedy by worth for tokens. A line's worth only falls as others are chosen: a stale one is weighed again."""
-        lines, named, worth = self._once, self._named, self._worths
+    def _take_by_worth(self, shelf: _Shelf, runs: Iterable[tuple[int, ...]], least: int = 0) -> None:
+        """Greedy by worth for tokens, as many as leave so many. A line's worth only falls as others are chosen: a stale
+        one is weighed again."""
+        lines, named, worth, weights = self._once, self._named, self._worths, self._weights
         covered: set[str] = {name for place in shelf.chosen for name in named.get(place, ())}
 
         def value(run: tuple[int, ...]) -> float:
@@ -163,11 +200,11 @@ class Stock:
             for place in run:
                 new = [name for name in named[place] if name not in covered and name not in mine]
                 mine.update(new)
-                found += lines[place].weight * math.fsum([worth[name] for name in new])
+                found += weights[place] * math.fsum([worth[name] for name in new])
                 tokens += len(lines[place].text) / 4
             return found / tokens
 
-        heap = [(-value(run), run) for run in self._runs(shelf.chosen)]
+        heap = [(-value(run), run) for run in runs]
         heapq.heapify(heap)
         misses = 0
         while heap and misses < MOST_MISSES:
@@ -176,7 +213,7 @@ class Stock:
             if now > stale * NEARLY:
                 if now < 0:
                     heapq.heappush(heap, (now, run))
-            elif shelf.takes_all({place: lines[place] for place in run}):
+            elif shelf.takes_all({place: lines[place] for place in run}, least):
                 covered |= frozenset().union(*(named[place] for place in run))
             elif len(run) > 1:
                 for half in (run[: len(run) // 2], run[len(run) // 2 :]):
@@ -197,8 +234,9 @@ class Stock:
         return any(map(self._named.get, run)) and sum(len(self._once[place].text) for place in run) >= TOLD
 
 
-def _is_short(line: Line) -> bool:
-    return line.weight == TORN and len(line.text) <= SHORT
+def _is_code(line: Line, *, far: bool) -> bool:
+    """A line that belongs to the piece of code that it stands in; far behind its beginning, if it is short."""
+    return line.weight == TORN and line.text != GAP and (not far or len(line.text) <= SHORT)
 
 
 def _entry(line: Line) -> tuple[int, str, int, bool]:
@@ -250,8 +288,9 @@ class _Shelf:
 
 
 def _once(lines: Iterable[Line], first: int = 0) -> dict[int, Line]:
-    """Each line where it was written last, by its place; those aside that only close others."""
-    last = {line.text: (place, line) for place, line in enumerate(lines, first) if not closes(line.text)}
+    """Each line where it was written last, by its place; those aside that only close others, and marks of gaps."""
+    found = ((place, line) for place, line in enumerate(lines, first) if line.text != GAP and not closes(line.text))
+    last = {line.text: (place, line) for place, line in found}
     return dict(sorted(last.values(), key=lambda item: item[0]))
 
 

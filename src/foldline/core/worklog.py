@@ -61,6 +61,10 @@ REPORTED = 16
 WHY = 2.0
 """Weight of a line in which the agent says why: what went wrong, what mended it. Readers miss that most. And of what it
 said last before the user spoke again: there it tells what was done."""
+CAUSE = 3.0
+"""The same of a line in which it says what was wrong."""
+GAP = "…"
+"""A line that stands for those left out of a text or call."""
 TOOL = "tool output"
 _NUMBERED = re.compile(r"\s*\d{1,6}(?:→|\t|\s?\|)")
 """A line number before a line of a file, as tools that read files show it."""
@@ -76,10 +80,21 @@ _IMPORTS = re.compile(
     r"package\s+\w|(?:[\w.]+\s+)?\"[\w.@-]+(?:/[\w.@-]+)*\"[,;]?\s*$)"
 )
 """A line of a file that only says what it needs."""
+_ARGUMENT = re.compile(r"[\w.-]{1,40}: ")
+"""How an argument begins."""
+_HEADING = re.compile(r"#{1,6} .*$|\*\*[^*]{1,80}\*\*$|.*[^:]:(?:\*\*)?$")
+LONGEST_HEADING = 80
+"""Characters of a line that only announces others."""
 _EXPLAINS = re.compile(
     r"\b(?:because|root cause|turns? out|caused by|due to|which means|(?:that|this) is why|fixed|resolved|works now|"
     r"now pass(?:es)?|instead of|rather than|the (?:real |actual |main |only )?"
     r"(?:issue|problem|bug|reason|cause|culprit|fix|error|failure|solution))\b",
+    re.I,
+)
+_FINDS = re.compile(
+    r"\b(?:root cause|found (?:it|the (?:bug|issue|problem|cause|culprit))|turns out|(?:was|were|is) caused by|"
+    r"the (?:real |actual |main |underlying |core )?(?:issue|problem|bug|cause|culprit|failure)\W{0,4}"
+    r"(?: (?:is|was) |:))",
     re.I,
 )
 _LABEL = re.compile(r"\[([^\[\]]{1,200})\](?: (.*))?$")
@@ -118,6 +133,16 @@ class Line(NamedTuple):
         return TOOL in self.label
 
     @property
+    def is_spoken(self) -> bool:
+        """The agent says it; a number before what it says is that of the message."""
+        return not self.label or self.label.isdigit()
+
+    @property
+    def is_whole(self) -> bool:
+        """It is an argument of a call as a whole, and says what was done rather than how."""
+        return bool(self.label) and self.weight == 1.0 and not self.is_tools
+
+    @property
     def is_plain(self) -> bool:
         """What it is can be seen without its label. What tools say always has one."""
         return not self.label or (self.plain and self.text.startswith(_PLAIN_CALLS) and not self.is_tools)
@@ -135,7 +160,7 @@ def entries(messages: Sequence[Message], failed: Set[tuple[int, str, str]] = fro
         for nth, part in enumerate(message.parts):
             if isinstance(part, Text):
                 told = _lines(part.text, closing=True)
-                yield from (Line(line, "", index, WHY if reports else _weight(line)) for line in told)
+                yield from (Line(line, "", index, max(WHY * reports, _weight(line))) for line in told)
             elif isinstance(part, ToolCall) and not plans(part.name):
                 outcome = _FAILED if (index, part.id, part.arguments) in failed else ""
                 plain = not outcome and (bool(command_of(part)) or "pattern" in part.parsed())
@@ -143,7 +168,7 @@ def entries(messages: Sequence[Message], failed: Set[tuple[int, str, str]] = fro
 
 
 def _weight(said: str) -> float:
-    return WHY if _EXPLAINS.search(said) else 1.0
+    return CAUSE if _FINDS.search(said) else WHY if _EXPLAINS.search(said) else 1.0
 
 
 def outcomes(done: Iterable[Deed], start: int) -> Iterator[Line]:
@@ -198,9 +223,10 @@ def _called(call: ToolCall, index: int, outcome: str) -> Iterator[Line]:
     for name, value in arguments.items():
         if value is False:  # what was not asked for tells nothing
             continue
-        for number, line in enumerate(_lines(f"{name}: {_plain(value)}", closing=True)):
+        lines = tuple(_lines(f"{name}: {_plain(value)}", closing=True))
+        for number, line in enumerate(lines):
             aside = name in PASSING or isinstance(value, bool) or (number and _IMPORTS.match(line))
-            yield Line(line, label, index, ASIDE if aside else TORN if number else 1.0)
+            yield Line(line, label, index, ASIDE if aside else TORN if len(lines) > 1 else 1.0)
 
 
 def subject(call: ToolCall) -> str:
@@ -231,6 +257,12 @@ def _lines(text: str, numbered: bool = False, closing: bool = False) -> Iterator
         told = _WORD.search(line) or (closing and closes(line))
         if told and not line.lstrip().startswith(_FENCES):
             yield line
+
+
+def announces(line: Line) -> bool:
+    """The agent says nothing in it without what comes next: a heading, or words that end in a colon."""
+    text = line.text.strip()
+    return line.is_spoken and len(text) <= LONGEST_HEADING and _HEADING.match(text) is not None
 
 
 def closes(line: str) -> bool:
@@ -304,8 +336,7 @@ def below(words: str) -> str:
 
 def _quoted(line: Line) -> str:
     if not line.is_tools:
-        spoken = not line.label or line.label.isdigit()
-        return f" {line.text}" if spoken and line.text.startswith(_PLAIN_CALLS) else line.text
+        return f" {line.text}" if line.is_spoken and line.text.startswith(_PLAIN_CALLS) else line.text
     return in_ticks(line.text)
 
 
@@ -338,8 +369,9 @@ def carried(text: str) -> Iterator[Line]:
         if words.startswith(_PLAIN_CALLS) and (not label or label.isdigit()):
             label = f"{label} {_CALL}".lstrip()
         words = words[1:] if words.startswith(_SAID_SO) else words
-        spoken = not label or label.isdigit()
-        line = Line(words.rstrip(), label, message, _weight(words) if spoken else 1.0, plain=label.endswith(_CALL))
+        line = Line(words.rstrip(), label, message, plain=label.endswith(_CALL))
+        whole = line.is_tools or _ARGUMENT.match(words)
+        line = line._replace(weight=_weight(words) if line.is_spoken else 1.0 if whole else TORN)
         if line.is_tools:
             line = line._replace(text=_unquoted(line.text.strip()))
         if line.text.strip():

@@ -1,0 +1,117 @@
+"""Of a log with too little room, what is chosen can be understood, and says where something is missing."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foldline.core.choosing import APART, OF_A_CALL, Stock
+from foldline.core.estimate import estimate
+from foldline.core.worklog import GAP, Line, carried, entries, shown
+from foldline.model import Message, Origin, Text, ToolCall
+
+
+def says(text, *calls):
+    return Message("assistant", Origin.ASSISTANT, (*((Text(text),) if text else ()), *calls))
+
+
+def call(tool, /, **arguments):
+    return ToolCall("a", tool, json.dumps(arguments))
+
+
+def stock(*messages):
+    return Stock(list(entries(messages)), lambda: (), 0, len(messages))
+
+
+def log(room, *messages):
+    return shown(stock(*messages).within(room, estimate), 0)
+
+
+FILLER = [says(f"With step number{n} I went on as it had been planned before.") for n in range(60)]
+"""What an agent says in passing, of which no line is worth more than another."""
+
+words = st.sampled_from(
+    ["the parser", "Found it! The issue is in cache.py", "# Findings", "They are:", "- one_item", "x"]
+)
+spoken = st.lists(words, min_size=1, max_size=5).map(lambda lines: says("\n".join(lines)))
+edited = st.lists(words, min_size=1, max_size=40).map(
+    lambda lines: says("", call("Edit", file_path="/src/a.py", new_string="\n".join(lines)))
+)
+
+
+@given(st.lists(st.one_of(spoken, edited), max_size=8), st.integers(0, 400))
+def test_marks_stand_between_lines_and_never_side_by_side(messages, room):
+    found = stock(*messages).within(room, estimate)
+    assert all(not (one.text == two.text == GAP) for one, two in pairwise(found))
+    assert not found or found[0].text != GAP
+
+
+@given(st.lists(st.one_of(spoken, edited), max_size=8), st.integers(0, 400), st.integers(0, 400))
+def test_what_a_log_left_out_stays_left_out_when_it_is_folded_again(messages, room, less):
+    first = stock(*messages).within(room, estimate)
+    again = Stock(list(carried(shown(first, 0))), lambda: (), len(messages), 0)
+    second = [line.text for line in again.within(min(room, less), estimate)]
+    assert {text for text in second if text != GAP} <= {line.text.strip("\n") for line in first}
+    assert all(not (one == two == GAP) for one, two in pairwise(second))
+
+
+def test_a_mark_says_where_lines_of_a_text_are_missing():
+    long = "The parser reads config_a.toml first.\n" + "\n".join(f"Then it opens part_{n}.toml." for n in range(40))
+    assert GAP in log(60, says(long)).split("\n")
+    assert GAP not in log(2_000, says(long))
+
+
+def test_a_heading_without_what_it_announces_is_not_shown():
+    report = "# Result\nAll 12 tests of test_parser.py pass.\n**Open points:**\n" + "x_y " * 400
+    told = log(60, says(report))
+    assert "All 12 tests" in told
+    assert "Open points" not in told
+
+
+def test_code_that_ends_in_a_colon_is_no_heading():
+    code = "def parse_all(self):\n    for part in self.parts:\n        yield part.parse()\n" + "    # y\n" * 40
+    told = log(80, says("", call("Edit", file_path="/src/p.py", new_string=code)))
+    assert "def parse_all(self):" in told
+    assert "for part in self.parts:" in told
+
+
+def test_the_first_lines_of_a_piece_of_code_stand_without_gaps_though_some_stand_elsewhere_too():
+    lines = [f"    step_{n} = prepare(part_{n}, deep=True)" for n in range(OF_A_CALL // 2)]
+    code = "\n".join(lines)
+    told = log(2_000, says("", call("Edit", new_string=code)), says(lines[3]))
+    assert told.startswith(f"[1 Edit] new_string: {code}")
+    assert GAP not in told
+
+
+def test_what_was_wrong_is_told_however_long_ago_it_was_found():
+    found = "Found it! The issue is that detect() walks a map, whose order is never the same."
+    busy = [says(f"Step number{n} moved thing{n} into place{n}.py and renamed handler{n}.") for n in range(60)]
+    assert found in log(600, says(found), *busy)
+
+
+def test_of_what_was_said_about_one_fault_the_last_is_told():
+    said = [says(f"The issue is in step{n} of load{n}(), since it is called too early.") for n in range(APART)]
+    told = log(300, *said, *FILLER)
+    assert f"step{APART - 1} of" in told
+    assert "step0 of" not in told
+
+
+def test_what_was_written_again_and_again_outlasts_what_was_written_once():
+    again = says("", call("Bash", command="make check-everything VERBOSE=1"))
+    once = says("", call("Bash", command="make prepare-everything VERBOSE=1"))
+    told = log(600, again, again, again, once, *FILLER)
+    assert "make check-everything" in told
+    assert "make prepare-everything" not in told
+
+
+def test_how_a_thing_was_done_does_not_gain_by_being_repeated():
+    looked = [says("", call("Grep", pattern=f"name_{n}", output_mode="content")) for n in range(9)]
+    assert "output_mode" not in log(600, *looked, *FILLER)
+
+
+def test_a_mark_is_no_line_of_its_own():
+    held = Stock([Line(GAP, "", 0), Line("the parser_state", "", 1)], lambda: (), 0, 2)
+    assert [line.text for line in held.within(500, estimate)] == ["the parser_state"]
