@@ -57,7 +57,24 @@ _CHECKS = re.compile(
 """Words of commands that judge the work …"""
 _SHOWS = frozenset(
     {
-        *("awk", "bat", "cat", "cd", "cp", "curl", "diff", "echo", "find", "gh", "git", "glab", "grep", "head", "jq"),
+        *(
+            "awk",
+            "bat",
+            "cat",
+            "cd",
+            "chmod",
+            "cp",
+            "curl",
+            "diff",
+            "echo",
+            "find",
+            "gh",
+            "git",
+            "glab",
+            "grep",
+            "head",
+            "jq",
+        ),
         *("less", "ls", "mkdir", "mv", "printf", "rg", "rm", "sed", "sort", "tail", "touch", "tree", "wc"),
     }
 )
@@ -115,9 +132,14 @@ def _goal(call: ToolCall, touches: Sequence[Touch]) -> str:
 
 def judges(command: str) -> bool:
     """It checks the work, and is run again until all is well."""
+    return bool(judging(command))
+
+
+def judging(command: str) -> list[str]:
+    """What of a command checks the work."""
     if not _CHECKS.search(command):  # most do not: no need to take them apart
-        return False
-    return any(_CHECKS.search(run) and run.split(" ", 1)[0] not in _SHOWS for run in runs(command))
+        return []
+    return [run for run in runs(command) if _CHECKS.search(run) and run.split(" ", 1)[0] not in _SHOWS]
 
 
 def _tests_failed(command: str, result: ToolResult | None) -> bool:

@@ -139,7 +139,7 @@ def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
                 cured += [healed] if deed.command else []
             changed += [touch.path for touch in deed.touched if touch.action in ("edited", "written")]
     failed = any(judges(item.deed.command) for item in waiting.values())
-    passed = next(filter(_passes, reversed(done[-LATEST:])), None) if failed else None
+    passed = next(filter(passes, reversed(done[-LATEST:])), None) if failed else None
     left = [_since(item, passed, acts) for item in waiting.values()]
     open_ = [*(trouble for trouble in left if not trouble.cure), *refused]
     cured += [trouble for trouble in left if trouble.cure]
@@ -147,7 +147,7 @@ def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
     return _kept(sorted(open_, key=in_order), sorted(cured, key=in_order))
 
 
-def _passes(deed: Deed) -> bool:
+def passes(deed: Deed) -> bool:
     """A check that says at its end that all is well."""
     ended = closing_line(deed.result) if deed.result and not deed.failed and judges(deed.command) else ""
     return _PASSED.search(ended) is not None and _BROKE.search(ended) is None

@@ -25,7 +25,7 @@ from foldline.core.tools import command_of
 from foldline.core.worklog import answers, below, carried, entries, outcomes, shown, subject
 from foldline.model import Message, Origin
 
-VERSION = "extract/8"
+VERSION = "extract/9"
 LOG = "Work Log"
 TASK_SHARE = 8
 """The task and the goal each take at most this part of the room: both stand elsewhere in full."""

@@ -39,7 +39,7 @@ TITLES = {
     "decisions": "What the user decided",
     "said": "What else the user said, in order",
     "tasks": "Tasks",
-    "reached": "Commits, pushes and the like",
+    "reached": "Commits, pushes, checks and the like",
     "errors": "Errors met",
     "commands": "Commands run",
     "waiting": "Waiting for the user",
