@@ -21,6 +21,8 @@ from foldline.core.deeds import deeds
 from foldline.core.estimate import estimate
 from foldline.core.extract import LOG, VERSION, extract
 from foldline.core.facts import Facts, facts_of
+from foldline.core.ledger import Ledger
+from foldline.core.notes import notes
 from foldline.core.styles import CHECKPOINT
 from foldline.core.summary import Section, Summary, render
 from foldline.core.worklog import GAP, carried
@@ -448,3 +450,11 @@ def test_what_a_helper_reported_is_told_as_its_word():
         result("1", "Two leaks in pump.py."),
     )
     assert "[tool output: Task] `Two leaks in pump.py.`" in summary_of(*sent).get("context")
+
+
+def test_what_was_asked_after_an_unknown_beginning_is_not_called_the_first():
+    earlier = Message("user", Origin.SUMMARY, (Text("This session is being continued. The user built a parser."),))
+    found = summary_of(earlier, user("Now sort the handlers."), says("Sorted."), user("And the tests?"))
+    assert found.get("goal") == "First asked since the earlier summary: “Now sort the handlers.”"
+    notes_on_it = notes(facts_of((user("Now sort the handlers."),), ()), Ledger(), 900, len, told=render(found)).text
+    assert "Now sort" not in notes_on_it

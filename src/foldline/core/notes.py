@@ -40,7 +40,7 @@ TITLES = {
     "said": "What else the user said, in order",
     "tasks": "Tasks",
     "reached": "Commits, pushes, checks and the like",
-    "errors": "Errors met",
+    "errors": "Errors and refusals",
     "commands": "Commands run",
     "waiting": "Waiting for the user",
 }
@@ -233,11 +233,12 @@ def _counted(pieces: Sequence[Piece], kept: Sequence[Piece]) -> dict[str, int]:
 def _sections(kept: Sequence[Piece], left: dict[str, int]) -> Iterator[str]:
     """Each section with what it has and how much it lacks; those that have nothing share one line."""
     for section in (*TITLES, "modified-files", "moved-files", "deleted-files", "read-files"):
-        lines = [piece.text for piece in sorted(kept, key=lambda piece: piece.order) if piece.section == section]
+        pieces = [piece for piece in sorted(kept, key=lambda piece: piece.order) if piece.section == section]
         missing = left.get(section, 0)
-        if lines:
+        if any(piece.order != ROOT for piece in pieces):  # a folder alone says nothing
+            lines = [piece.text for piece in pieces]
             yield _framed(section, [*lines, _missing(missing)] if missing else lines)
-    absent = left.keys() - {piece.section for piece in kept}
+    absent = left.keys() - {piece.section for piece in kept if piece.order != ROOT}
     if absent:
         counts = ", ".join(f"{section} {left[section]:,}" for section in left if section in absent)
         yield f"(Left out for want of room: {counts})"

@@ -52,7 +52,11 @@ _CLOSING = re.compile(
     r"^(?:If you need specific details from before compaction|Please continue the conversation)", re.M
 )
 """Where it turns from telling to telling the agent what to do: that was for then."""
-_QUOTES = ("## Goal\nFirst asked: ", "## Immediate Task\nCONTINUE: ")
+_QUOTES = (
+    "## Goal\nFirst asked: ",
+    "## Goal\nFirst asked since the earlier summary: ",
+    "## Immediate Task\nCONTINUE: ",
+)
 """Where a summary made without a model quotes the user."""
 
 
