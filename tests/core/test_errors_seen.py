@@ -304,3 +304,29 @@ def test_hostile_results_cost_little(piece):
     started = time.process_time()
     telling_line(ToolResult("1", (Text(piece * (400_000 // len(piece))),), True))
     assert time.process_time() - started < 1
+
+
+def test_a_test_that_talks_much_is_told_with_what_it_said_last_of_why_it_failed():
+    lines = [
+        "--- FAIL: TestResume (3.32s)",
+        "    hooks.go:196: Hook stop output: copied to: a.jsonl",
+        *(f"        Staged: file{n}.txt" for n in range(30)),
+        "    hooks.go:196: Hook stop output: copied to: b.jsonl",
+        "    resume_test.go:77: output should contain 'Session:', got: Switched to branch",
+        "    resume_test.go:80: cleaned up",
+        "--- PASS: TestOther (0.01s)",
+        "    other_test.go:5: expected nothing, got nothing",
+        "FAIL",
+    ]
+    told = telling_line(ToolResult("1", (Text("\n".join(lines)),)))
+    assert (
+        told
+        == "--- FAIL: TestResume (3.32s) ⏎ resume_test.go:77: output should contain 'Session:', got: Switched to branch"
+    )
+
+
+def test_what_a_test_only_logged_is_no_reason():
+    lines = ["--- FAIL: TestResume (3.32s)", "    hooks.go:196: stop output: a", "    hooks.go:196: stop output: b"]
+    assert telling_line(ToolResult("1", (Text("\n".join(lines)),))) == "--- FAIL: TestResume (3.32s)"
+    panics = "\n".join([*lines, "panic: runtime error: index out of range [3]", "\t/usr/go/panic.go:783 +0x120"])
+    assert telling_line(ToolResult("1", (Text(panics),))).endswith("⏎ panic: runtime error: index out of range [3]")

@@ -22,7 +22,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import TypeAlias
 
-from foldline.core.worklog import ASIDE, CAUSE, GAP, TORN, Line, announces, closes
+from foldline.core.worklog import ASIDE, CAUSE, GAP, OFTEN, TORN, Line, announces, closes
 
 Size: TypeAlias = Callable[[str], int]
 
@@ -32,9 +32,11 @@ APART = 12
 """… and messages between two of them: nearer ones are mostly about the same thing."""
 NEWEST_SHARE = 0.7
 """Share of the log's room for these and the newest lines, before anything else is weighed."""
-OFTEN = 8
+MOST_OFTEN = 8
 """How often a line was written counts by its square, up to this: for its tokens, a line that was written five times is
 written again seven times as often as one of the newest, and one that was written three times four times."""
+OFTEN_BEFORE = 2
+"""How often more a line was written, at the least, that an earlier log says was often used."""
 PLAIN = 0.3
 """What a plain word is worth beside a name: prose tells what was found and done, with or without names."""
 HALF_LIFE = 0.25
@@ -84,10 +86,23 @@ class Stock:
         self._take_by_worth(shelf, self._causes, int(room * (1 - CAUSES_SHARE)))
         newest = {place: line for place, line in self._newest.items() if place not in shelf.chosen}
         shelf.take_newest(newest, int(room * (1 - NEWEST_SHARE)), NEWEST_MISSES, self._closing)
+        recent = frozenset(shelf.chosen)
         self._take_by_worth(shelf, self._runs(shelf.chosen))
         if shelf.room > LEAST_TOLD:
             shelf.take_newest(self._untold, 0, MOST_MISSES, {})
-        return self._with_gaps(shelf.chosen)
+        often = self._often(shelf.chosen, recent)
+        return [*often.values(), *self._with_gaps({p: line for p, line in shelf.chosen.items() if p not in often})]
+
+    def _often(self, chosen: Mapping[int, Line], recent: Container[int]) -> dict[int, Line]:
+        """Arguments of older calls of which nothing else is shown, and that were used more than once: they stand
+        together at the top, since where they stood tells nothing."""
+        shown = Counter(_entry(line) for line in chosen.values())
+        first = min((line.message for line in chosen.values()), default=0)
+        return {
+            place: line._replace(label=OFTEN, message=min(first, 0) - 1, call=0, plain=False)
+            for place, line in sorted(chosen.items())
+            if line.is_whole and place not in recent and shown[_entry(line)] == 1 and self._times[line.text] > 1
+        }
 
     def _with_gaps(self, chosen: Mapping[int, Line]) -> list[Line]:
         """The lines in order, with a mark where some of one text or call were left out. Those that only announce what
@@ -163,11 +178,17 @@ class Stock:
     @cached_property
     def _weights(self) -> dict[int, float]:
         """What each line tells, and how often it was written; what was told in passing counts once."""
-        times = Counter(line.text for line in self.lines)
         return {
-            place: line.weight * (min(times[line.text], OFTEN) ** 2 if line.weight > ASIDE else 1)
+            place: line.weight * (min(self._times[line.text], MOST_OFTEN) ** 2 if line.weight > ASIDE else 1)
             for place, line in self._once.items()
         }
+
+    @cached_property
+    def _times(self) -> Counter[str]:
+        """How often each line was written, as far as known."""
+        found = Counter(line.text for line in self.lines)
+        found.update(line.text for line in self.lines for _ in range(OFTEN_BEFORE) if line.label == OFTEN)
+        return found
 
     @cached_property
     def _worths(self) -> dict[str, float]:

@@ -48,10 +48,13 @@ _LOCATED = re.compile(
 _TEST = re.compile(r"[ \t]{0,40}--- FAIL: |FAILED[ \t]\S+::")
 """A line that names a test …"""
 _REASONS = re.compile(
-    r"\b(?:got|want(?:ed)?|expect(?:ed|s)?|should|must|assert\w*|not equal|mismatch|nil|null|panic)\b", re.I
+    r"\b(?:got|want(?:ed)?|expect(?:ed|s)?|should|must|assert\w*|not equal|mismatch|nil|null)\b", re.I
 )
 """… and words of the one that says why it failed."""
-BESIDE_TEST = 6
+_PANICS = re.compile(r"panic: ")
+_PARTS = re.compile(r"[ \t]{0,40}(?:---|===|FAIL|FAILED|PASS|ok)[ \t:]|FAIL$|PASS$")
+"""A line with which another test begins, or all of them end."""
+OF_A_TEST, BESIDE_TEST = 80, 6
 """Lines below a test's name, or above it, in which that is sought."""
 _SUMMING = re.compile(r"FAIL\b")
 """A line that says of a whole package that something in it failed: told where no other line tells more."""
@@ -254,14 +257,16 @@ def telling_line(result: ToolResult) -> str:
 
 
 def _why(lines: Sequence[str], at: int) -> str:
-    """Why a test failed, in a line that names a place: one below that says so, or above; else the next one."""
+    """Why a test failed, in a line that names a place: the last of the test's own that says so, as it ends there; where
+    it has none below its name, one above."""
     if not _TEST.match(lines[at]):
         return ""
-    below = takewhile(_LOCATED.match, lines[at + 1 : at + 1 + BESIDE_TEST])
-    above = takewhile(_LOCATED.match, reversed(lines[max(at - BESIDE_TEST, 0) : at]))
-    told = (line for line in (*below, *above) if _REASONS.search(line) or _HINTING.search(line))
-    beside = next(told, next((line for line in lines[at + 1 : at + 2] if _LOCATED.match(line)), ""))
-    return f"{NEXT_LINE}{beside.strip()}" if beside else ""
+    own = takewhile(lambda line: not _PARTS.match(line), lines[at + 1 : at + 1 + OF_A_TEST])
+    below = [line for line in own if _LOCATED.match(line) or _PANICS.match(line)][::-1]
+    above = tuple(takewhile(_LOCATED.match, reversed(lines[max(at - BESIDE_TEST, 0) : at])))
+    telling = (line for says in (_PANICS, _REASONS, _HINTING) for line in below or above if says.search(line))
+    found = next(telling, below[0] if len(below) == 1 else "").strip()
+    return f"{NEXT_LINE}{found}" if found else ""
 
 
 def closing_line(result: ToolResult) -> str:

@@ -33,7 +33,7 @@ from foldline.core.errors_seen import closing_line, is_refused, last_line, telli
 from foldline.core.plans import plans
 from foldline.core.reaching import reaches
 from foldline.core.text import beginning, head
-from foldline.core.tools import call_touches, command_of, hands_over, reads
+from foldline.core.tools import call_touches, command_of, hands_over, reads, searches
 from foldline.model import Message, Origin, Text, ToolCall, ToolResult
 
 LONGEST = 2_000
@@ -56,6 +56,8 @@ ASIDE = 0.3
 """Weight of their lines."""
 TORN = 0.5
 """Weight of a line from inside an argument: mostly a file's, which says little without the others."""
+LOOKED = 0.4
+"""The same of what was searched for or read: without what was found it tells little."""
 REPORTED = 16
 """Lines of a helper's report: what it found and did stands first."""
 WHY = 2.0
@@ -100,6 +102,8 @@ _FINDS = re.compile(
 _LABEL = re.compile(r"\[([^\[\]]{1,200})\](?: (.*))?$")
 _TICKS = re.compile(r"`+")
 _FAILED = ", failed"
+OFTEN = "often used"
+"""The label of arguments that were used again and again, wherever that was."""
 _CALL = "call"
 """The label of a call that had none, in an earlier summary."""
 _BLANKS = r"[ \t\u00a0\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]{0,3}"
@@ -140,7 +144,7 @@ class Line(NamedTuple):
     @property
     def is_whole(self) -> bool:
         """It is an argument of a call as a whole, and says what was done rather than how."""
-        return bool(self.label) and self.weight == 1.0 and not self.is_tools
+        return bool(self.label) and not self.label.isdigit() and not self.is_tools and self.weight in (1.0, LOOKED)
 
     @property
     def is_plain(self) -> bool:
@@ -216,7 +220,7 @@ def _next(calls: deque[ToolCall] | None) -> ToolCall | None:
 
 def _called(call: ToolCall, index: int, outcome: str) -> Iterator[Line]:
     """The arguments of a call, each by its name."""
-    label = subject(call) + outcome
+    label, tells = subject(call) + outcome, LOOKED if reads(call) or searches(call) else 1.0
     arguments = call.parsed()
     if not arguments:
         yield from (Line(line, label, index) for line in _lines(call.arguments, closing=True))
@@ -226,7 +230,7 @@ def _called(call: ToolCall, index: int, outcome: str) -> Iterator[Line]:
         lines = tuple(_lines(f"{name}: {_plain(value)}", closing=True))
         for number, line in enumerate(lines):
             aside = name in PASSING or isinstance(value, bool) or (number and _IMPORTS.match(line))
-            yield Line(line, label, index, ASIDE if aside else TORN if len(lines) > 1 else 1.0)
+            yield Line(line, label, index, ASIDE if aside else TORN if len(lines) > 1 else tells)
 
 
 def subject(call: ToolCall) -> str:
