@@ -40,7 +40,8 @@ def ran(command, text="all is well", *, failed=False, at=0):
     ],
 )
 def test_a_check_that_passed_is_known_by_its_commands(command, text, name):
-    assert checks([ran(command, text)]) == (Check(name, 1, True),)
+    (found,) = checks([ran(command, text)])
+    assert (found.name, found.message, found.passed, found.stale) == (name, 1, True, False)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +58,10 @@ def test_a_check_whose_end_is_hidden_and_that_says_nothing_has_not_passed(comman
 
 def test_only_the_last_run_of_a_kind_counts():
     done = [ran("make test", at=0), ran("make lint", at=4), ran("make test | tail", "2 failed", failed=True, at=8)]
-    assert checks(done) == (Check("make lint", 5, True), Check("make test", 9, False))
+    assert checks(done) == (
+        Check("make lint", "make lint", 5, True),
+        Check("make test", "make test", 9, False),
+    )
 
 
 def test_a_change_after_it_is_told():

@@ -330,3 +330,46 @@ def test_what_a_test_only_logged_is_no_reason():
     assert telling_line(ToolResult("1", (Text("\n".join(lines)),))) == "--- FAIL: TestResume (3.32s)"
     panics = "\n".join([*lines, "panic: runtime error: index out of range [3]", "\t/usr/go/panic.go:783 +0x120"])
     assert telling_line(ToolResult("1", (Text(panics),))).endswith("⏎ panic: runtime error: index out of range [3]")
+
+
+def check(command, *, fails=False, text=""):
+    return run(command, text or ("--- FAIL: TestA (0.1s)" if fails else "ok"), fails)
+
+
+@pytest.mark.parametrize(
+    ("failed", "later"),
+    [
+        ("make test 2>&1 | head -50", "make test"),
+        ("make test", "make test 2>&1 | tail -5"),
+        ("make test", "make fmt && make lint && make test"),
+        ("cd /srv/app && make test", "cd /srv/app && make test | tail -3"),
+    ],
+)
+def test_a_check_that_passes_cures_what_it_is_about_however_its_output_is_cut(failed, later):
+    (trouble,) = found(check(failed, fails=True), check(later))
+    assert trouble.cure == f"`{later}` succeeded on a later try"
+
+
+@pytest.mark.parametrize(
+    ("failed", "later"),
+    [
+        ("make lint && make test", "make test"),
+        ("cd /srv/app && make test", "cd /srv/web && make test"),
+        ("pytest -k 'parser'", "pytest -k 'lexer'"),
+        ("make test ARGS=a", "make test ARGS=b"),
+    ],
+)
+def test_another_check_cures_nothing_for_certain(failed, later):
+    (trouble,) = found(check(failed, fails=True), check(later))
+    assert trouble.cure == f"perhaps cured: `{later}` passed later"
+
+
+def test_a_check_whose_end_is_hidden_and_that_says_nothing_cures_only_the_very_same():
+    piped = check("make test | grep warning", text="nothing to see")
+    assert [trouble.cure for trouble in found(check("make test", fails=True), piped)] == [""]
+
+
+def test_of_a_check_that_fails_again_and_again_the_last_failure_is_told():
+    cut = ("make test", "make test | head -20", "make test 2>&1 | tail -50")
+    done = [check(command, text=f"--- FAIL: Test{n} (0.1s)", fails=True) for n, command in enumerate(cut)]
+    assert [trouble.text for trouble in found(*done)] == ["--- FAIL: Test2 (0.1s)"]

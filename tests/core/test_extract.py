@@ -392,6 +392,13 @@ def test_what_was_said_when_a_call_was_refused_is_no_outcome():
     assert "proceed" not in summary_of(*refused, *said, room=400).get("context")
 
 
+def test_a_call_that_was_refused_is_not_called_failed():
+    text = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nuse make"
+    answer = Message("user", Origin.TOOL, (ToolResult("a", (Text(text),), is_error=True),))
+    log = summary_of(says("", call("a", "Bash", command="git push --force")), answer).get("context")
+    assert log == "[1 Bash, refused] command: git push --force"
+
+
 def test_the_same_thing_is_not_said_twice():
     again = "I changed parse_all in core/parser.py."
     assert summary_of(says(again), says("words between"), says(again)).get("context").count(again) == 1

@@ -104,7 +104,7 @@ def test_rules_and_waiting_come_before_everything_else():
     assert "“Never touch legacy.py.” [4]" in text
     assert "has no answer yet: “Shall I deploy?” [42]" in text
     assert "(Left out for want of room: " in text
-    assert "said 40" in text
+    assert "user's messages 40" in text
 
 
 def test_a_short_message_that_rules_stands_once_and_whole():

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from foldline.core.worklog import (
     ASIDE,
     CAUSE,
+    FAILED,
     LONGEST,
     MOST_LINES,
     TORN,
@@ -93,7 +94,7 @@ def test_what_tools_answered_is_labelled_as_theirs():
 
 def test_a_call_that_failed_says_so():
     failing = call("Bash", command="make it so")
-    [line] = entries([says(failing)], frozenset({(0, failing.id, failing.arguments)}))
+    [line] = entries([says(failing)], {(0, failing.id, failing.arguments): FAILED})
     assert line.label == "Bash, failed"
     assert shown([line], 0) == "[1 Bash, failed] command: make it so"
 
@@ -106,7 +107,7 @@ def test_the_file_is_in_the_label_only_where_no_line_names_it():
 
 def test_a_failure_stays_in_the_label_whatever_the_lines_end_with():
     call_ = call("Bash", command="make it\ngrep -c failed")
-    lines = list(entries([says(call_)], frozenset({(0, call_.id, call_.arguments)})))
+    lines = list(entries([says(call_)], {(0, call_.id, call_.arguments): FAILED}))
     assert shown(lines, 0).startswith("[1 Bash, failed] ")
     call_ = call("Edit", file_path="/src/a, b.py", new_string="from a")
     assert shown(list(entries([says(call_)]))[1:], 0) == "[1 Edit a, b.py] new_string: from a"
@@ -132,7 +133,7 @@ def test_what_was_run_or_searched_for_needs_no_label_unless_it_failed():
     lines = list(entries([says(Text("I try it."), *made)]))
     assert shown(lines, 0) == "[1] I try it.\n\ncommand: make it\n\npattern: def make\npath: /src"
     assert shown(lines[-1:], 0) == "[1 Grep] path: /src"
-    failed = list(entries([says(*made)], frozenset({(0, made[0].id, made[0].arguments)})))
+    failed = list(entries([says(*made)], {(0, made[0].id, made[0].arguments): FAILED}))
     assert shown(failed, 0).startswith("[1 Bash, failed] command: make it\n\npattern: def make")
 
 

@@ -3,9 +3,10 @@
     deeds ── troubles ──> Trouble (the telling line, what was done before it was gone)
 
 A trouble is the telling line of a failed result, of a test with the line that says why. It is cured when the same
-command succeeds later; the cure names what was changed in between. Where another check passed since a check failed,
-that is said; of other commands, that they were not tried again. Where a call was refused, it is what was said then. To
-look for what is not there is no trouble, nor is a slip with a tool that the agent made good. Lines stand as they were.
+command succeeds later, or a check passes that it is part of; the cure names what was changed in between. Where another
+check passed since a check failed, that is said; of other commands, that they were not tried again. Where a call was
+refused, it is what was said then. To look for what is not there is no trouble, nor is a slip with a tool that the agent
+made good. Lines stand as they were.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from itertools import takewhile
 from operator import attrgetter
 from typing import NamedTuple
 
-from foldline.core.deeds import FRAME, Deed, judges
+from foldline.core.deeds import FRAME, Deed, judges, judging
+from foldline.core.shellwords import runs
 from foldline.core.text import beginning, head
 from foldline.core.tools import reads, searches
 from foldline.model import ToolResult, digest
@@ -97,6 +99,8 @@ _PASSED = re.compile(
 """… and in which a check says that it passed."""
 _BROKE = re.compile(r"\b[1-9]\d{0,5} (?:failed|failures?|errors?|problems?|issues?)\b|\bnot succeeded\b|\bFAIL")
 """… or that it did not."""
+_HIDES = re.compile(r"[|;\n]")
+"""What may end a command as if all were well: a pipe, another command, an alternative."""
 _ENDS = 600
 """Characters at the end of an output in which that is sought."""
 _LOOK = 20_000
@@ -129,16 +133,16 @@ def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
     changed: list[str] = []
     acts = 0
     for deed in done:
-        goal = deed.goal
         acts += not _looks(deed)
         if is_refused(deed):
             refused.append(_refused(deed))
         elif deed.result is not None and deed.failed and not _looks(deed):
+            goal = kind_of(deed.command) or deed.goal
             waiting.pop(goal, None)
             waiting[goal] = _Open(deed, len(changed), acts)
         elif deed.verdict == "ok":
-            if goal in waiting:
-                healed = _healed(waiting.pop(goal), changed)
+            for goal in [goal for goal, item in waiting.items() if _cures(deed, item.deed)]:
+                healed = _healed(waiting.pop(goal), deed, changed)
                 cured += [healed] if deed.command else []
             changed += [touch.path for touch in deed.touched if touch.action in ("edited", "written")]
     failed = any(judges(item.deed.command) for item in waiting.values())
@@ -148,6 +152,36 @@ def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
     cured += [trouble for trouble in left if trouble.cure]
     in_order = attrgetter("message")
     return _kept(sorted(open_, key=in_order), sorted(cured, key=in_order))
+
+
+def kind_of(command: str) -> str:
+    """What a check is known by, however its output is shortened: where it is run, and what. Of one whose words are not
+    all known, the whole command; "" of what is no check."""
+    return _bounded(" && ".join(_checks_in(command)) or " ".join(command.split())) if judges(command) else ""
+
+
+def _checks_in(command: str) -> tuple[str, ...]:
+    """Each check of a command, with the folder it is run in; none where some of their words are not known."""
+    folder, found = "", list[str]()
+    wanted = judging(command)
+    for run in runs(command) if wanted else ():
+        if run.startswith("cd "):
+            folder = f"{run} && "
+        found += [f"{folder}{name}" for name in judging(run) if name in wanted]
+    return () if any("…" in name for name in found) else tuple(found)
+
+
+def _cures(deed: Deed, failed: Deed) -> bool:
+    """What failed has succeeded: the same, or a check that was the same, or had the same in it, and passed."""
+    if deed.goal == failed.goal:
+        return True
+    wanted = _checks_in(failed.command)
+    return bool(wanted) and passed(deed) and set(wanted) <= set(_checks_in(deed.command))
+
+
+def passed(deed: Deed) -> bool:
+    """A check that did not fail: it says so, or nothing stands behind it that would hide that it did."""
+    return not deed.failed and deed.verdict == "ok" and (passes(deed) or not _HIDES.search(deed.command.strip()))
 
 
 def passes(deed: Deed) -> bool:
@@ -211,6 +245,8 @@ class Since(NamedTuple):
 
     tried: frozenset[str]
     succeeded: frozenset[str]
+    passed: frozenset[str]
+    """Checks."""
     acts: int
 
     def cure(self, known: str, what: str) -> str:
@@ -219,22 +255,42 @@ class Since(NamedTuple):
             return ""
         if what in self.succeeded:
             return f"{brief(what)} succeeded later" if what.startswith("`") else FORGOTTEN
+        command = what.strip("`") if what.startswith("`") else ""
+        checks = _checks_in(command)
+        if checks and self.passed.issuperset(checks):
+            return f"`{beginning(' && '.join(checks), LONGEST_GOAL)}` passed later"
         moved_on = what and what not in self.tried and self.acts > MOVED_ON
-        return LEFT if moved_on and not known and not judges(what.strip("`")) else ""
+        return LEFT if moved_on and not known and not judges(command) else ""
 
 
 def since(done: Sequence[Deed]) -> Since:
     last = {tried(deed): deed for deed in done}
     succeeded = frozenset(what for what, deed in last.items() if deed.verdict == "ok" and not deed.failed)
-    return Since(frozenset(last), succeeded, sum(not _looks(deed) for deed in done))
+    return Since(frozenset(last), succeeded, _passed(done), sum(not _looks(deed) for deed in done))
+
+
+def _passed(done: Sequence[Deed]) -> frozenset[str]:
+    """The checks that did not fail when they were last run."""
+    found: set[str] = set()
+    for deed in done:
+        if deed.failed:
+            found.difference_update(_checks_in(deed.command))
+        elif passed(deed):
+            found.update(_checks_in(deed.command))
+    return frozenset(found)
 
 
 def tried(deed: Deed) -> str:
     """What was to be done, by which it is known again: a command stands in ticks."""
-    goal = " ".join((deed.command or deed.goal).split())
-    if len(goal) > LONGEST_KEY:  # by its beginning, and a hash of all of it
-        goal = f"{beginning(goal, LONGEST_KEY)} {digest(goal.encode('utf-8', 'surrogatepass'))[:16]}"
+    goal = _bounded(" ".join((deed.command or deed.goal).split()))
     return f"`{goal}`" if deed.command else goal
+
+
+def _bounded(goal: str) -> str:
+    """What is long by its beginning, and a hash of all of it."""
+    if len(goal) <= LONGEST_KEY:
+        return goal
+    return f"{beginning(goal, LONGEST_KEY)} {digest(goal.encode('utf-8', 'surrogatepass'))[:16]}"
 
 
 def brief(what: str) -> str:
@@ -297,8 +353,7 @@ def _candidates(lines: Sequence[str]) -> Iterator[int]:
     yield from (*long[:1], *range(len(lines))[:1])
 
 
-def _healed(item: _Open, changed: Sequence[str]) -> Trouble:
+def _healed(item: _Open, by: Deed, changed: Sequence[str]) -> Trouble:
     files = list(dict.fromkeys(map(posixpath.basename, changed[item.changes :])))[-MOST_FILES:]
     how = f"after changes to {', '.join(files)}" if files else "on a later try"
-    told = _told(item)
-    return told._replace(cure=f"{brief(told.tried)} succeeded {how}")
+    return _told(item)._replace(cure=f"{brief(tried(by))} succeeded {how}")

@@ -16,13 +16,14 @@ from typing import Any
 
 from foldline.core.choosing import Size, Stock
 from foldline.core.deeds import Deed
+from foldline.core.errors_seen import is_refused
 from foldline.core.facts import Fact, Facts
 from foldline.core.shorten import shorten
 from foldline.core.styles import CHECKPOINT
 from foldline.core.summary import Section, Summary
 from foldline.core.text import beginning, head
 from foldline.core.tools import command_of
-from foldline.core.worklog import answers, below, carried, entries, outcomes, shown, subject
+from foldline.core.worklog import FAILED, REFUSED, answers, below, carried, entries, outcomes, shown, subject
 from foldline.model import Message, Origin
 
 VERSION = "extract/9"
@@ -75,10 +76,12 @@ class Extractor:
 
     @cached_property
     def _stock(self) -> Stock:
-        failed = frozenset(
-            (deed.at - self.start, deed.call.id, deed.call.arguments) for deed in self.done if deed.failed
-        )
-        found = (*entries(self.messages, failed), *outcomes(self.done, self.start))
+        undone = {
+            (deed.at - self.start, deed.call.id, deed.call.arguments): REFUSED if is_refused(deed) else FAILED
+            for deed in self.done
+            if deed.failed
+        }
+        found = (*entries(self.messages, undone), *outcomes(self.done, self.start))
         before = carried(self.previous.get("context")) if self.previous else ()
         lines = [*before, *sorted(found, key=lambda line: line.message)]
         return Stock(lines, partial(answers, self.messages), self.first, len(self.messages))

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from foldline.core.announced import announced, announces
 from foldline.core.checks import STALE, changes_files, checks
 from foldline.core.deeds import Deed
-from foldline.core.errors_seen import FORGOTTEN, LEFT, REFUSED, since, troubles
+from foldline.core.errors_seen import FORGOTTEN, LEFT, REFUSED, kind_of, since, troubles
 from foldline.core.offers import names_several, taken
 from foldline.core.plans import LISTED, latest_tasks, listed
 from foldline.core.reaching import reached
@@ -133,16 +133,21 @@ def _told_again(later: Facts) -> Callable[[Fact], bool]:
     done again and only the last time counts."""
     errors, deeds = later.of("error"), later.of("reached")
     seen = {(fact.source, fact.text) for fact in errors}
-    failed = {fact.key for fact in errors if fact.key and fact.about != REFUSED}
+    failed = {_kind(fact.key) for fact in errors if fact.key and fact.about != REFUSED}
     done = {fact.about for fact in deeds} - {""}
     checked = {fact.key for fact in later.facts if fact.kind == "check"}
 
     def is_told(fact: Fact) -> bool:
         if fact.kind == "error":
-            return (fact.source, fact.text) in seen or (fact.about in ("", LEFT) and fact.key in failed)
+            return (fact.source, fact.text) in seen or (fact.about in ("", LEFT) and _kind(fact.key) in failed)
         return fact.key in checked if fact.kind == "check" else fact.kind == "reached" and fact.about in done
 
     return is_told
+
+
+def _kind(key: str) -> str:
+    """What was tried, by which it is known again: a check by what it runs."""
+    return (kind_of(key.strip("`")) if key.startswith("`") else "") or key
 
 
 def _worded(earlier: Iterable[Fact], later: Iterable[Fact]) -> dict[Fact, Fact]:
@@ -270,7 +275,7 @@ def _reached(messages: Sequence[Message], done: Sequence[Deed], first: int, star
 def _checks(messages: Sequence[Message], done: Sequence[Deed], first: int, start: int) -> Iterator[Fact]:
     for check in checks(done):
         at, text = check.message - start, check.name if check.passed else ""
-        yield Fact("check", text, messages[at].identity, first + at, STALE * check.stale, check.name)
+        yield Fact("check", text, messages[at].identity, first + at, STALE * check.stale, check.kind)
 
 
 def _now(said: _Said) -> Iterator[Fact]:

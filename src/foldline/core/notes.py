@@ -45,6 +45,9 @@ TITLES = {
     "waiting": "Waiting for the user",
 }
 
+NAMES = {"said": "user's messages", "reached": "commits and checks", "earlier": "lines of the earlier summary"}
+"""What sections are called where nothing of them is shown, if their keys do not say it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Notes:
@@ -240,7 +243,7 @@ def _sections(kept: Sequence[Piece], left: dict[str, int]) -> Iterator[str]:
             yield _framed(section, [*lines, _missing(missing)] if missing else lines)
     absent = left.keys() - {piece.section for piece in kept if piece.order != ROOT}
     if absent:
-        counts = ", ".join(f"{section} {left[section]:,}" for section in left if section in absent)
+        counts = ", ".join(f"{NAMES.get(section, section)} {left[section]:,}" for section in left if section in absent)
         yield f"(Left out for want of room: {counts})"
 
 

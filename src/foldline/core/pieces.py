@@ -50,6 +50,7 @@ RANKS: Mapping[str, float] = {
     "fresh errors": 5.1,
     "fresh reached": 5.1,
     "done": 5.1,  # readers miss what was done more than anything
+    "fresh checks": 5.2,  # the log tells of the latest, too
     "reached": 5.6,  # older ones
     "errors": 6,
     "commands": 7,
@@ -120,9 +121,11 @@ def states(facts: Facts) -> Iterator[Piece]:
         rank = RANKS["fresh errors" if fact in fresh else "errors"]
         yield Piece("errors", f"- {_trouble(fact)} [{fact.at + 1}]", rank, fact.at, fact.at)
     deeds, checks = facts.of("reached"), facts.of("check")
-    fresh = [*deeds[-FRESH_REACHED:], *checks[-FRESH_CHECKS:]]
+    ranks = dict.fromkeys(deeds[-FRESH_REACHED:], "fresh reached") | dict.fromkeys(
+        checks[-FRESH_CHECKS:], "fresh checks"
+    )
     for fact in (*deeds, *checks):
-        rank = RANKS["fresh reached" if fact in fresh else "reached"]
+        rank = RANKS[ranks.get(fact, "reached")]
         yield Piece("reached", f"- {_came_of(fact)} [{fact.at + 1}]", rank, fact.at, fact.at)
 
 

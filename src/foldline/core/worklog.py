@@ -24,9 +24,10 @@ import posixpath
 import re
 from bisect import bisect
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
 
 from foldline.core.deeds import Deed, judges
 from foldline.core.errors_seen import closing_line, is_refused, last_line, telling_line
@@ -101,7 +102,10 @@ _FINDS = re.compile(
 )
 _LABEL = re.compile(r"\[([^\[\]]{1,200})\](?: (.*))?$")
 _TICKS = re.compile(r"`+")
-_FAILED = ", failed"
+FAILED, REFUSED = ", failed", ", refused"
+"""Behind the label of a call that did not succeed …"""
+_UNDONE = re.compile(f"(?:{FAILED}|{REFUSED})$")
+"""… whichever it was."""
 OFTEN = "often used"
 """The label of arguments that were used again and again, wherever that was."""
 _CALL = "call"
@@ -117,6 +121,10 @@ _QUOTED_LINE = re.compile(
 )
 """The same, or a label, on a further line of what is quoted."""
 _FENCES = ("```", "~~~")
+
+
+Called: TypeAlias = tuple[int, str, str]
+"""A call by its message, id and arguments: ids may be used again."""
 
 
 class Line(NamedTuple):
@@ -152,10 +160,10 @@ class Line(NamedTuple):
         return not self.label or (self.plain and self.text.startswith(_PLAIN_CALLS) and not self.is_tools)
 
 
-def entries(messages: Sequence[Message], failed: Set[tuple[int, str, str]] = frozenset()) -> Iterator[Line]:
+def entries(messages: Sequence[Message], undone: Mapping[Called, str] = MappingProxyType({})) -> Iterator[Line]:
     """Every line of the agent's, in order, its lists of tasks aside: the notes have those.
 
-    `failed` are the calls that did, by message, id and arguments: ids may be used again.
+    `undone` are the calls that did not succeed, and what is said of each.
     """
     for index, message in enumerate(messages):
         if message.origin is not Origin.ASSISTANT:
@@ -166,7 +174,7 @@ def entries(messages: Sequence[Message], failed: Set[tuple[int, str, str]] = fro
                 told = _lines(part.text, closing=True)
                 yield from (Line(line, "", index, max(WHY * reports, _weight(line))) for line in told)
             elif isinstance(part, ToolCall) and not plans(part.name):
-                outcome = _FAILED if (index, part.id, part.arguments) in failed else ""
+                outcome = undone.get((index, part.id, part.arguments), "")
                 plain = not outcome and (bool(command_of(part)) or "pattern" in part.parsed())
                 yield from (line._replace(call=nth, plain=plain) for line in _called(part, index, outcome))
 
@@ -308,14 +316,14 @@ def _entry(lines: Iterable[Line], number: str) -> Iterator[str]:
 
 def _caller(line: Line) -> tuple[str, int]:
     """What lines stand together by. Calls on files stand apart: the files may differ where their names do not."""
-    return line.label, line.call if " " in line.label.removesuffix(_FAILED) else 0
+    return line.label, line.call if " " in _UNDONE.sub("", line.label) else 0
 
 
 def _label(label: str, lines: Sequence[Line]) -> str:
     """The label without the file, where a line has that; none where none is needed."""
     if lines[0].is_plain:
         return ""
-    whole = label.removesuffix(_FAILED)
+    whole = _UNDONE.sub("", label)
     name, _, file = whole.partition(" ")
     named = file and not lines[0].is_tools and any(line.text.endswith((f"/{file}", f" {file}")) for line in lines)
     return name + label[len(whole) :] if named else label
