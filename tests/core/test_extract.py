@@ -396,7 +396,7 @@ def test_a_call_that_was_refused_is_not_called_failed():
     text = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nuse make"
     answer = Message("user", Origin.TOOL, (ToolResult("a", (Text(text),), is_error=True),))
     log = summary_of(says("", call("a", "Bash", command="git push --force")), answer).get("context")
-    assert log == "[1 Bash, refused] command: git push --force"
+    assert log.startswith("[1 Bash, refused] command: git push --force\n")
 
 
 def test_the_same_thing_is_not_said_twice():
