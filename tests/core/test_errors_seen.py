@@ -373,3 +373,11 @@ def test_of_a_check_that_fails_again_and_again_the_last_failure_is_told():
     cut = ("make test", "make test | head -20", "make test 2>&1 | tail -50")
     done = [check(command, text=f"--- FAIL: Test{n} (0.1s)", fails=True) for n, command in enumerate(cut)]
     assert [trouble.text for trouble in found(*done)] == ["--- FAIL: Test2 (0.1s)"]
+
+
+def test_several_checks_in_one_are_cured_when_each_of_them_has_passed():
+    done = [check("make lint && make test", fails=True), check("make lint"), edit("a.py"), check("make test | tail -3")]
+    (trouble,) = found(*done)
+    assert trouble.cure == "`make test | tail -3` succeeded after changes to a.py"
+    again = found(check("make lint"), *done[:1], check("make test"))
+    assert again[0].cure == "perhaps cured: `make test` passed later"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from itertools import takewhile
 from operator import attrgetter
 from typing import NamedTuple
@@ -131,9 +131,11 @@ def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
     cured: list[Trouble] = []
     refused: list[Trouble] = []
     changed: list[str] = []
+    held: set[str] = set()
     acts = 0
     for deed in done:
         acts += not _looks(deed)
+        _hold(held, deed)
         if is_refused(deed):
             refused.append(_refused(deed))
         elif deed.result is not None and deed.failed and not _looks(deed):
@@ -141,7 +143,7 @@ def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
             waiting.pop(goal, None)
             waiting[goal] = _Open(deed, len(changed), acts)
         elif deed.verdict == "ok":
-            for goal in [goal for goal, item in waiting.items() if _cures(deed, item.deed)]:
+            for goal in [goal for goal, item in waiting.items() if _is_cured(item.deed, deed, held)]:
                 healed = _healed(waiting.pop(goal), deed, changed)
                 cured += [healed] if deed.command else []
             changed += [touch.path for touch in deed.touched if touch.action in ("edited", "written")]
@@ -171,12 +173,18 @@ def _checks_in(command: str) -> tuple[str, ...]:
     return () if any("…" in name for name in found) else tuple(found)
 
 
-def _cures(deed: Deed, failed: Deed) -> bool:
-    """What failed has succeeded: the same, or a check that was the same, or had the same in it, and passed."""
-    if deed.goal == failed.goal:
-        return True
+def _is_cured(failed: Deed, deed: Deed, held: Set[str]) -> bool:
+    """What failed has succeeded now, or all the checks in it have passed since."""
     wanted = _checks_in(failed.command)
-    return bool(wanted) and passed(deed) and set(wanted) <= set(_checks_in(deed.command))
+    return deed.goal == failed.goal or (bool(wanted) and held >= set(wanted))
+
+
+def _hold(held: set[str], deed: Deed) -> None:
+    """Which checks hold after a deed: what passed, and did not fail since."""
+    if deed.failed:
+        held.difference_update(_checks_in(deed.command))
+    elif passed(deed):
+        held.update(_checks_in(deed.command))
 
 
 def passed(deed: Deed) -> bool:
@@ -245,8 +253,8 @@ class Since(NamedTuple):
 
     tried: frozenset[str]
     succeeded: frozenset[str]
-    passed: frozenset[str]
-    """Checks."""
+    held: frozenset[str]
+    """The checks that passed."""
     acts: int
 
     def cure(self, known: str, what: str) -> str:
@@ -257,7 +265,7 @@ class Since(NamedTuple):
             return f"{brief(what)} succeeded later" if what.startswith("`") else FORGOTTEN
         command = what.strip("`") if what.startswith("`") else ""
         checks = _checks_in(command)
-        if checks and self.passed.issuperset(checks):
+        if checks and self.held.issuperset(checks):
             return f"`{beginning(' && '.join(checks), LONGEST_GOAL)}` passed later"
         moved_on = what and what not in self.tried and self.acts > MOVED_ON
         return LEFT if moved_on and not known and not judges(command) else ""
@@ -266,18 +274,10 @@ class Since(NamedTuple):
 def since(done: Sequence[Deed]) -> Since:
     last = {tried(deed): deed for deed in done}
     succeeded = frozenset(what for what, deed in last.items() if deed.verdict == "ok" and not deed.failed)
-    return Since(frozenset(last), succeeded, _passed(done), sum(not _looks(deed) for deed in done))
-
-
-def _passed(done: Sequence[Deed]) -> frozenset[str]:
-    """The checks that did not fail when they were last run."""
-    found: set[str] = set()
+    held: set[str] = set()
     for deed in done:
-        if deed.failed:
-            found.difference_update(_checks_in(deed.command))
-        elif passed(deed):
-            found.update(_checks_in(deed.command))
-    return frozenset(found)
+        _hold(held, deed)
+    return Since(frozenset(last), succeeded, frozenset(held), sum(not _looks(deed) for deed in done))
 
 
 def tried(deed: Deed) -> str:
