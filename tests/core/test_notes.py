@@ -365,8 +365,8 @@ def test_everything_is_shown_under_its_heading():
         "- `git push`: `0c1d2e3..4f5a6b7 main -> main` [7]\n"
         '- `` send_message {"text":"see `foo"} ``: `` ` you may push `` [7]\n\n'
         "## Errors and refusals\n- `ValueError: x` — `make` succeeded after changes [6]\n"
-        "- `KeyError` — not seen to be cured [7]\n"
         "- `git push` was refused, with the words: `not on main` [7]\n"
+        "- `KeyError` — not seen to be cured [7]\n"
         "- `rm -rf x` was refused [7]\n"
         "- `404` — of `curl x`, not tried again [7]\n\n"
         "## Commands run\n- `make ⏎ test` — ok\n- `rm x` — failed\n\n"
@@ -496,3 +496,11 @@ def test_of_a_message_that_rules_and_decides_the_rule_stays_where_there_is_no_ro
     assert decision not in noted.text
     assert "(decided beside it: 1 left out here)" in noted.text
     assert noted.in_part == 1
+
+
+def test_words_with_which_a_call_was_refused_outlast_other_errors():
+    errors = [fact("error", f"ValueError: number {n} of many is wrong", n, "", f"`make part{n}`") for n in range(9)]
+    refused = fact("error", "Prefer helpers, to save context.", 0, "refused", "Task plan")
+    found = made(refused, *errors, room=260)
+    assert "Prefer helpers, to save context." in found.text
+    assert dict(found.left_out)["errors"]

@@ -51,7 +51,7 @@ TOGETHER = 6
 """Older lines of one text or call that are weighed as one: a line by itself is hard to understand."""
 TOLD = 20
 """Characters of such lines that say something: `path: src` alone does not."""
-OF_A_CALL = 24
+OF_A_CALL = 48
 """The first lines of a call's text that count as new, all of them: code is read as a whole or not at all. The rest is
 on the disk."""
 SHORT = 24

@@ -30,7 +30,7 @@ FIRST_TASKS = 5
 FRESH_ERRORS, FRESH_CURED = 3, 2
 """Errors that are not cured, the newest: what is older has been lived with. And cured ones: who does not know what went
 wrong does it again."""
-FRESH_REACHED, FRESH_CHECKS = 6, 3
+FRESH_REACHED, FRESH_CHECKS = 6, 2
 """Commits, pushes and the like, and checks that passed, the newest: what the others came to is in them."""
 LEFT_OUT = " left out here)"
 """How a message ends that is shown in part."""
@@ -44,6 +44,7 @@ RANKS: Mapping[str, float] = {
     "tasks": 1,
     "decisions": 2,
     "said": 3,  # nothing else can bring the user's words back
+    "remarks": 3.5,  # words with which a call was refused: the user's, as the client says
     "again": 4,  # from messages that are plans: only where they do not stand there as a whole
     "earlier": 4.5,  # all that is left of what it stands for
     "files": 5,  # short, and what the next step will touch
@@ -118,7 +119,8 @@ def states(facts: Facts) -> Iterator[Piece]:
     fresh = [fact for fact in errors if fact.about in ("", REFUSED)][-FRESH_ERRORS:]
     fresh += [fact for fact in errors if fact.about not in ("", REFUSED, LEFT)][-FRESH_CURED:]
     for fact in errors:
-        rank = RANKS["fresh errors" if fact in fresh else "errors"]
+        said = fact.about == REFUSED and is_remark(fact.text)
+        rank = RANKS["remarks" if said else "fresh errors" if fact in fresh else "errors"]
         yield Piece("errors", f"- {_trouble(fact)} [{fact.at + 1}]", rank, fact.at, fact.at)
     deeds, checks = facts.of("reached"), facts.of("check")
     ranks = dict.fromkeys(deeds[-FRESH_REACHED:], "fresh reached") | dict.fromkeys(

@@ -52,7 +52,7 @@ TAIL_HEAVY = 0.25
 """Share of the room above which a tail is better shortened than kept whole."""
 LOG_MOST = 24_000
 """Tokens of a checkpoint with a work log: it is read like messages, and stands for many."""
-NOTED_MOST = 0.35
+NOTED_MOST = 0.25
 """Share of what the user's words leave that errors, deeds, tasks and files may claim before a work log …"""
 LOG_LEAST = 0.15
 """… which gets this share of a checkpoint, however much the user said …"""
