@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from foldline.core.cycles import pair
 from foldline.core.deeds import deeds
-from foldline.core.errors_seen import LEFT, MOVED_ON, REFUSED
+from foldline.core.errors_seen import LEFT, MOVED_ON, REFUSED, is_open
 from foldline.core.facts import MOST, SHORT_ANSWER, Fact, Facts, facts_of, now_of
 from foldline.model import Grammar, Media, Message, Origin, Text, ToolCall, ToolResult
 
@@ -255,6 +255,37 @@ def test_it_does_not_matter_where_the_folds_are(one, two, three):
 @given(any_facts)
 def test_nothing_added_changes_nothing(one):
     assert one.then(Facts()) == Facts().then(one) == one
+
+
+tries = st.lists(
+    st.tuples(
+        st.sampled_from(["make test", "make test | tail -3", "make test | head -3", "cd a\nmake lint"]), st.booleans()
+    ),
+    max_size=10,
+)
+
+
+@example([("make test | head -3", True), ("make test", True), ("make test | head -3", False)], 1)
+@example([("cd a\nmake lint", True), ("cd a\nmake lint", False)], 1)
+@given(tries, st.integers(1, 6))
+def test_folded_in_parts_the_same_errors_are_open(tried, size):
+    def turn(number, command, fails):
+        text = f"Exit code 1\n--- FAIL: Test{number} (0.1s)" if fails else "compiling"
+        return (says("", call(f"c{number}", "Bash", command=command)), result(f"c{number}", text, fails))
+
+    turns = [turn(number, *step) for number, step in enumerate(tried)]
+
+    def of(part, first):
+        messages = tuple(message for pair_ in part for message in pair_)
+        done = tuple(deeds(messages, pair(messages, Grammar())))
+        return done, facts_of(messages, done, first=first)
+
+    def open_errors(found):
+        return [fact.text for fact in found.of("error") if is_open(fact.about)]
+
+    parts = [of(turns[at : at + size], 2 * at) for at in range(0, len(turns), size)]
+    joined = reduce(lambda known, part: known.since(part[0]).then(part[1]), parts, Facts())
+    assert open_errors(joined) == open_errors(of(turns, 0)[1])
 
 
 def test_words_add_up_through_fifty_folds_and_states_do_not():

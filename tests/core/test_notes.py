@@ -361,7 +361,7 @@ def test_everything_is_shown_under_its_heading():
         "## What the user decided\n- “yes” [4] (asked: “Shall I use sqlite?”)\n\n"
         "## What else the user said, in order\n[1] Do it.\nNow.\n\n"
         "## Tasks\n- [ ] write tests (in progress)\n- [x] read code\n\n"
-        "## Commits, pushes, checks and the like\n- `[main 1a2b3c4] Mend the gate` [7]\n"
+        "## Commits, pushes and the like\n- `[main 1a2b3c4] Mend the gate` [7]\n"
         "- `git push`: `0c1d2e3..4f5a6b7 main -> main` [7]\n"
         '- `` send_message {"text":"see `foo"} ``: `` ` you may push `` [7]\n\n'
         "## Errors and refusals\n- `ValueError: x` — `make` succeeded after changes [6]\n"

@@ -101,7 +101,8 @@ class Stock:
         return {
             place: line._replace(label=OFTEN, message=min(first, 0) - 1, call=0, plain=False)
             for place, line in sorted(chosen.items())
-            if line.is_whole and place not in recent and shown[_entry(line)] == 1 and self._times[line.text] > 1
+            if line.is_whole and line.is_done and place not in recent and shown[_entry(line)] == 1
+            if self._times[line.text, False] > 1
         }
 
     def _with_gaps(self, chosen: Mapping[int, Line]) -> list[Line]:
@@ -123,7 +124,7 @@ class Stock:
         lines, entry = self.lines, _entry(self.lines[place]) if place < len(self.lines) else None
         for after in range(place + 1, len(lines)):
             line = lines[after]
-            if after in chosen or _entry(line) != entry:
+            if after in chosen or _entry(line) != entry or line.is_tools:
                 return False
             if not (closes(line.text) or line.is_whole or (line.weight != TORN and line.text in told)):
                 return True
@@ -179,15 +180,17 @@ class Stock:
     def _weights(self) -> dict[int, float]:
         """What each line tells, and how often it was written; what was told in passing counts once."""
         return {
-            place: line.weight * (min(self._times[line.text], MOST_OFTEN) ** 2 if line.weight > ASIDE else 1)
+            place: line.weight
+            * (min(self._times[line.text, line.is_spoken], MOST_OFTEN) ** 2 if line.weight > ASIDE else 1)
             for place, line in self._once.items()
         }
 
     @cached_property
-    def _times(self) -> Counter[str]:
-        """How often each line was written, as far as known."""
-        found = Counter(line.text for line in self.lines)
-        found.update(line.text for line in self.lines for _ in range(OFTEN_BEFORE) if line.label == OFTEN)
+    def _times(self) -> Counter[tuple[str, bool]]:
+        """How often each line was written, in speech or in calls, as far as known."""
+        found = Counter((line.text, line.is_spoken) for line in self.lines)
+        for line in self.lines:
+            found[line.text, False] += OFTEN_BEFORE * (line.label == OFTEN)
         return found
 
     @cached_property

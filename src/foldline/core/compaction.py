@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from foldline.core.budget import Budget
-from foldline.core.checkpoint import Checkpoint, Composed, compose, framed, snapshot_of
+from foldline.core.checkpoint import Checkpoint, compose, framed, snapshot_of
 from foldline.core.cuts import MIN_KEEP, choose, legal
 from foldline.core.cycles import Pairing
 from foldline.core.effects import Asking
@@ -267,11 +267,11 @@ class Compaction:
         frame = replace(frame, author=written.author or frame.author)
         composed = compose(written.summary, told, ledger, snapshot, frame, room, self.size)
         spare = room - composed.tokens
-        if spare > SPARE and written.author == EXTRACTED:  # the log takes what notes leave
+        if spare > SPARE and written.author == EXTRACTED and not composed.left_out:  # the log takes what notes leave
             space = self.size(render(written.summary)) + spare
             longer = yield from self._written(cut, span, space, replace(options, cheap=None, fallback=None))
             fuller = compose(longer.summary, told, ledger, snapshot, frame, room, self.size)
-            if _gives_way(fuller, composed) <= {"read-files"}:  # nothing else makes room for a log
+            if all(section == "read-files" for section, _ in fuller.left_out):  # nothing else gives way to a log
                 written, composed = longer, fuller
         checkpoint = self.spans.checkpoint(cut, span, written, ledger, composed.text)
         length = self.rooms.user(checkpoint.text) if step.clamp_user else 0
@@ -330,13 +330,6 @@ class Compaction:
 
     def _size(self, view: tuple[Message, ...]) -> Tally:
         return self.meter.count(self.ground.conversation.with_messages(view))
-
-
-def _gives_way(fuller: Composed, composed: Composed) -> set[str]:
-    """The sections that have less beside a longer log."""
-    before = dict(composed.left_out)
-    more = {section for section, count in fuller.left_out if count > before.get(section, 0)}
-    return more | ({IN_PART} if fuller.in_part > composed.in_part else set())
 
 
 def _tokens_of(folded: Folded) -> int:

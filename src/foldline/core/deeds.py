@@ -55,7 +55,6 @@ _CHECKS = re.compile(
     r"ninja|cmake|gradlew?|mvn|cargo|go run)\b"
 )
 """Words of commands that judge the work …"""
-_REDIRECTS = re.compile(r"\s*\d?[<>]+&?\s?\S*")
 _SHOWS = frozenset(
     {
         *(
@@ -133,16 +132,9 @@ def _goal(call: ToolCall, touches: Sequence[Touch]) -> str:
 
 def judges(command: str) -> bool:
     """It checks the work, and is run again until all is well."""
-    return bool(judging(command))
-
-
-def judging(command: str) -> tuple[str, ...]:
-    """What of a command checks the work, without where its output goes: `make test | tail -5` runs `make test`. What
-    stands in quotes is left out."""
     if not _CHECKS.search(command):  # most do not: no need to take them apart
-        return ()
-    found = (run for run in runs(command) if _CHECKS.search(run) and run.split(" ", 1)[0] not in _SHOWS)
-    return tuple(dict.fromkeys(_REDIRECTS.sub("", run).replace("''", "…").strip() for run in found))
+        return False
+    return any(_CHECKS.search(run) and run.split(" ", 1)[0] not in _SHOWS for run in runs(command))
 
 
 def _tests_failed(command: str, result: ToolResult | None) -> bool:

@@ -3,23 +3,22 @@
     deeds ── troubles ──> Trouble (the telling line, what was done before it was gone)
 
 A trouble is the telling line of a failed result, of a test with the line that says why. It is cured when the same
-command succeeds later, or a check passes that it is part of; the cure names what was changed in between. Where another
-check passed since a check failed, that is said; of other commands, that they were not tried again. Where a call was
-refused, it is what was said then. To look for what is not there is no trouble, nor is a slip with a tool that the agent
-made good. Lines stand as they were.
+command succeeds later, however its output is shortened; the cure names what was changed in between. Where another check
+passed since a check failed, that is said; of other commands, that they were not tried again. Where a call was refused,
+it is what was said then. To look for what is not there is no trouble, nor is a slip with a tool that the agent made
+good. Lines stand as they were.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from operator import attrgetter
 from typing import NamedTuple
 
-from foldline.core.deeds import FRAME, Deed, judges, judging
-from foldline.core.shellwords import runs
+from foldline.core.deeds import FRAME, Deed, judges
 from foldline.core.text import beginning, head
 from foldline.core.tools import reads, searches
 from foldline.model import ToolResult, digest
@@ -48,13 +47,15 @@ _LOCATED = re.compile(
 )
 """A place in a file and what is wrong there, perhaps behind the name of the task that found it."""
 _TEST = re.compile(r"[ \t]{0,40}--- FAIL: |FAILED[ \t]\S+::")
-"""A line that names a test …"""
+"""A line that names a test, …"""
+_TELLS_WHY = re.compile(r"FAILED[ \t]\S+::.* - ")
+"""… perhaps with the reason, …"""
 _REASONS = re.compile(
     r"\b(?:got|want(?:ed)?|expect(?:ed|s)?|should|must|assert\w*|not equal|mismatch|nil|null)\b", re.I
 )
 """… and words of the one that says why it failed."""
 _PANICS = re.compile(r"panic: ")
-_PARTS = re.compile(r"[ \t]{0,40}(?:---|===|FAIL|FAILED|PASS|ok)[ \t:]|FAIL$|PASS$")
+_PARTS = re.compile(r"[ \t]{0,40}(?:(?:---|FAIL|FAILED|PASS|ok)[ \t:]|={3})|FAIL$|PASS$")
 """A line with which another test begins, or all of them end."""
 OF_A_TEST, BESIDE_TEST = 80, 6
 """Lines below a test's name, or above it, in which that is sought."""
@@ -71,6 +72,8 @@ _REMARK = re.compile(r"the user said:\s*(?=\S)", re.I)
 """… and what it puts before the reason."""
 REFUSED = "refused"
 """In place of a cure: nothing failed."""
+PERHAPS = "perhaps cured: "
+"""How a cure begins that nobody can be sure of."""
 LEFT = "not tried again"
 """In place of a cure: it was tried once, and the work went on."""
 FORGOTTEN = "forgotten"
@@ -99,8 +102,8 @@ _PASSED = re.compile(
 """… and in which a check says that it passed."""
 _BROKE = re.compile(r"\b[1-9]\d{0,5} (?:failed|failures?|errors?|problems?|issues?)\b|\bnot succeeded\b|\bFAIL")
 """… or that it did not."""
-_HIDES = re.compile(r"[|;\n]")
-"""What may end a command as if all were well: a pipe, another command, an alternative."""
+_SHORTENS = re.compile(r"(?:head|tail)(?: -\w{1,12}| \d{1,9})*$")
+"""A command that only shows one end of what another prints."""
 _ENDS = 600
 """Characters at the end of an output in which that is sought."""
 _LOOK = 20_000
@@ -131,24 +134,22 @@ def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
     cured: list[Trouble] = []
     refused: list[Trouble] = []
     changed: list[str] = []
-    held: set[str] = set()
     acts = 0
     for deed in done:
         acts += not _looks(deed)
-        _hold(held, deed)
+        kind = _kind(deed)
         if is_refused(deed):
             refused.append(_refused(deed))
         elif deed.result is not None and deed.failed and not _looks(deed):
-            goal = kind_of(deed.command) or deed.goal
-            waiting.pop(goal, None)
-            waiting[goal] = _Open(deed, len(changed), acts)
+            waiting.pop(kind, None)
+            waiting[kind] = _Open(deed, len(changed), acts)
         elif deed.verdict == "ok":
-            for goal in [goal for goal, item in waiting.items() if _is_cured(item.deed, deed, held)]:
-                healed = _healed(waiting.pop(goal), deed, changed)
+            if kind in waiting and (waiting[kind].deed.goal == deed.goal or _shows_its_end(deed)):
+                healed = _healed(waiting.pop(kind), deed, changed)
                 cured += [healed] if deed.command else []
             changed += [touch.path for touch in deed.touched if touch.action in ("edited", "written")]
     failed = any(judges(item.deed.command) for item in waiting.values())
-    passed = next(filter(passes, reversed(done[-LATEST:])), None) if failed else None
+    passed = next(filter(_passes, reversed(done[-LATEST:])), None) if failed else None
     left = [_since(item, passed, acts) for item in waiting.values()]
     open_ = [*(trouble for trouble in left if not trouble.cure), *refused]
     cured += [trouble for trouble in left if trouble.cure]
@@ -157,42 +158,32 @@ def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
 
 
 def kind_of(command: str) -> str:
-    """What a check is known by, however its output is shortened: where it is run, and what. Of one whose words are not
-    all known, the whole command; "" of what is no check."""
-    return _bounded(" && ".join(_checks_in(command)) or " ".join(command.split())) if judges(command) else ""
+    """What a command is known by: without what only shortens its output, at its end."""
+    text = _bounded(" ".join(command.split()))
+    while True:
+        before, pipe, last = text.rpartition("|")
+        if text.endswith("2>&1"):
+            text = text[:-4].rstrip()
+        elif pipe and _SHORTENS.match(last.strip()) and not before.endswith("|"):
+            text = before.rstrip()
+        else:
+            return text
 
 
-def _checks_in(command: str) -> tuple[str, ...]:
-    """Each check of a command, with the folder it is run in; none where some of their words are not known."""
-    folder, found = "", list[str]()
-    wanted = judging(command)
-    for run in runs(command) if wanted else ():
-        if run.startswith("cd "):
-            folder = f"{run} && "
-        found += [f"{folder}{name}" for name in judging(run) if name in wanted]
-    return () if any("…" in name for name in found) else tuple(found)
+def _kind(deed: Deed) -> str:
+    return kind_of(deed.command) if deed.command else deed.goal
 
 
-def _is_cured(failed: Deed, deed: Deed, held: Set[str]) -> bool:
-    """What failed has succeeded now, or all the checks in it have passed since."""
-    wanted = _checks_in(failed.command)
-    return deed.goal == failed.goal or (bool(wanted) and held >= set(wanted))
-
-
-def _hold(held: set[str], deed: Deed) -> None:
-    """Which checks hold after a deed: what passed, and did not fail since."""
+def _shows_its_end(deed: Deed) -> bool:
+    """What came of a command can be seen: nothing shortens its output, or the end of that says that all is well."""
     if deed.failed:
-        held.difference_update(_checks_in(deed.command))
-    elif passed(deed):
-        held.update(_checks_in(deed.command))
+        return False
+    text = " ".join(deed.command.split())
+    shortened = text[len(kind_of(text)) :] if len(text) <= LONGEST_KEY else ""
+    return "|" not in shortened or ("head" not in shortened and _passes(deed))
 
 
-def passed(deed: Deed) -> bool:
-    """A check that did not fail: it says so, or nothing stands behind it that would hide that it did."""
-    return not deed.failed and deed.verdict == "ok" and (passes(deed) or not _HIDES.search(deed.command.strip()))
-
-
-def passes(deed: Deed) -> bool:
+def _passes(deed: Deed) -> bool:
     """A check that says at its end that all is well."""
     ended = closing_line(deed.result) if deed.result and not deed.failed and judges(deed.command) else ""
     return _PASSED.search(ended) is not None and _BROKE.search(ended) is None
@@ -205,7 +196,7 @@ def _since(item: _Open, passed: Deed | None, acts: int) -> Trouble:
         return told._replace(cure=LEFT) if acts - item.acts > MOVED_ON else told
     if passed is None or passed.at <= item.deed.at:
         return told
-    return told._replace(cure=f"perhaps cured: {brief(tried(passed))} passed later")
+    return told._replace(cure=f"{PERHAPS}{brief(tried(passed))} passed later")
 
 
 def _looks(deed: Deed) -> bool:
@@ -248,36 +239,43 @@ def _refused(deed: Deed) -> Trouble:
     return Trouble(beginning(words.partition("\n")[0], LONGEST_LINE), deed.answer, tried(deed), REFUSED)
 
 
+def is_open(cure: str) -> bool:
+    """It is not known to be cured."""
+    return cure in ("", LEFT) or cure.startswith(PERHAPS)
+
+
 class Since(NamedTuple):
     """What was tried since an error was seen, what of it with success, and how often something was done."""
 
     tried: frozenset[str]
     succeeded: frozenset[str]
-    held: frozenset[str]
-    """The checks that passed."""
+    """What was tried, and commands by their kinds."""
     acts: int
 
     def cure(self, known: str, what: str) -> str:
         """The cure of an error that came when `what` was tried, known so far by `known`; "" where nothing changes."""
-        if known not in ("", LEFT):
+        if not is_open(known):
             return ""
-        if what in self.succeeded:
-            return f"{brief(what)} succeeded later" if what.startswith("`") else FORGOTTEN
-        command = what.strip("`") if what.startswith("`") else ""
-        checks = _checks_in(command)
-        if checks and self.held.issuperset(checks):
-            return f"`{beginning(' && '.join(checks), LONGEST_GOAL)}` passed later"
+        command = what[1:-1] if what.startswith("`") else ""
+        if what in self.succeeded or (command and kind_of(command) in self.succeeded):
+            return f"{brief(what)} succeeded later" if command else FORGOTTEN
         moved_on = what and what not in self.tried and self.acts > MOVED_ON
         return LEFT if moved_on and not known and not judges(command) else ""
 
 
 def since(done: Sequence[Deed]) -> Since:
-    last = {tried(deed): deed for deed in done}
-    succeeded = frozenset(what for what, deed in last.items() if deed.verdict == "ok" and not deed.failed)
-    held: set[str] = set()
+    succeeded: dict[str, set[str]] = {}
+    failing: dict[str, str] = {}
     for deed in done:
-        _hold(held, deed)
-    return Since(frozenset(last), succeeded, frozenset(held), sum(not _looks(deed) for deed in done))
+        what, kind = tried(deed), _kind(deed)
+        if deed.failed and not is_refused(deed):
+            succeeded.pop(kind, None)
+            failing[kind] = what
+        elif deed.verdict == "ok" and (_shows_its_end(deed) or failing.get(kind, what) == what):
+            succeeded.setdefault(kind, set()).update((what, kind) if _shows_its_end(deed) else (what,))
+            failing.pop(kind, None)
+    everything = frozenset(what for found in succeeded.values() for what in found)
+    return Since(frozenset(map(tried, done)), everything, sum(not _looks(deed) for deed in done))
 
 
 def tried(deed: Deed) -> str:
@@ -315,7 +313,7 @@ def telling_line(result: ToolResult) -> str:
 def _why(lines: Sequence[str], at: int) -> str:
     """Why a test failed, in a line that names a place: the last of the test's own that says so, as it ends there; where
     it has none below its name, one above."""
-    if not _TEST.match(lines[at]):
+    if not _TEST.match(lines[at]) or _TELLS_WHY.match(lines[at]):
         return ""
     own = takewhile(lambda line: not _PARTS.match(line), lines[at + 1 : at + 1 + OF_A_TEST])
     below = [line for line in own if _LOCATED.match(line) or _PANICS.match(line)][::-1]

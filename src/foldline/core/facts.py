@@ -16,9 +16,8 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from foldline.core.announced import announced, announces
-from foldline.core.checks import STALE, changes_files, checks
 from foldline.core.deeds import Deed
-from foldline.core.errors_seen import FORGOTTEN, LEFT, REFUSED, kind_of, since, troubles
+from foldline.core.errors_seen import FORGOTTEN, REFUSED, is_open, kind_of, since, troubles
 from foldline.core.offers import names_several, taken
 from foldline.core.plans import LISTED, latest_tasks, listed
 from foldline.core.reaching import reached
@@ -36,7 +35,6 @@ Kind: TypeAlias = Literal[
     "listed",
     "error",
     "reached",
-    "check",
     "approval",
     "immediate",
     "doing",
@@ -54,18 +52,17 @@ LOOK = 100_000
 people tell what they want before or behind it."""
 _RAN = "<bash-input>"
 """What Claude Code sends when the user runs a command beside the agent: it answers nothing."""
-MOST = {"error": 48, "reached": 24, "check": 12}
-"""Errors, deeds and checks that are carried along, the newest."""
+MOST = {"error": 48, "reached": 24}
+"""Errors and deeds that are carried along, the newest."""
 
 
 class Fact(NamedTuple):
     """Words from one message. `source` is that message's identity, `at` its number in the whole history.
 
     `about` holds other words that belong to it: the question before a decision, the cure of an error, a task's status,
-    how many pictures or files came with the user's words, the kind of a deed of which only the last counts, that a
-    check is stale. `key` is the number of a task that the agent changes one by one (its text may stand in an earlier
-    span), what was tried when an error came, what was run to reach beyond the files, or the kind of a check (which has
-    no text while it fails).
+    how many pictures or files came with the user's words, the kind of a deed of which only the last counts.
+    `key` is the number of a task that the agent changes one by one (its text may stand in an earlier span), what was
+    tried when an error came, or what was run to reach beyond the files.
     """
 
     kind: Kind
@@ -111,14 +108,10 @@ class Facts:
         return Facts(tuple(fact for fact in self.facts if fact.kind != "earlier" or fact.text not in summaries))
 
     def since(self, done: Sequence[Deed]) -> Facts:
-        """The same facts, after this was done: errors may be cured by it, or left behind, and checks out of date."""
-        known, changed = since(done), STALE if any(map(changes_files, done)) else ""
-
-        def news(fact: Fact) -> str:
-            return known.cure(fact.about, fact.key) if fact.kind == "error" else changed if fact.kind == "check" else ""
-
-        found = ((fact, news(fact)) for fact in self.facts)
-        return Facts(tuple(fact._replace(about=new) if new else fact for fact, new in found if new != FORGOTTEN))
+        """The same facts, after this was done: errors may be cured by it, or left behind."""
+        known = since(done)
+        found = ((fact, known.cure(fact.about, fact.key) if fact.kind == "error" else "") for fact in self.facts)
+        return Facts(tuple(fact._replace(about=cure) if cure else fact for fact, cure in found if cure != FORGOTTEN))
 
     def to_dict(self) -> list[list[Any]]:
         return [list(fact) for fact in self.facts]
@@ -129,25 +122,24 @@ class Facts:
 
 
 def _told_again(later: Facts) -> Callable[[Fact], bool]:
-    """Whether later facts tell an error, a deed or a check anew: it may be cured by now, it failed once more, or it was
-    done again and only the last time counts."""
+    """Whether later facts tell an error or a deed anew: it may be cured by now, it failed once more, or it was done
+    again and only the last time counts."""
     errors, deeds = later.of("error"), later.of("reached")
     seen = {(fact.source, fact.text) for fact in errors}
     failed = {_kind(fact.key) for fact in errors if fact.key and fact.about != REFUSED}
     done = {fact.about for fact in deeds} - {""}
-    checked = {fact.key for fact in later.facts if fact.kind == "check"}
 
     def is_told(fact: Fact) -> bool:
         if fact.kind == "error":
-            return (fact.source, fact.text) in seen or (fact.about in ("", LEFT) and _kind(fact.key) in failed)
-        return fact.key in checked if fact.kind == "check" else fact.kind == "reached" and fact.about in done
+            return (fact.source, fact.text) in seen or (is_open(fact.about) and _kind(fact.key) in failed)
+        return fact.kind == "reached" and fact.about in done
 
     return is_told
 
 
 def _kind(key: str) -> str:
-    """What was tried, by which it is known again: a check by what it runs."""
-    return (kind_of(key.strip("`")) if key.startswith("`") else "") or key
+    """What was tried, by which it is known again: a command without what shortens its output."""
+    return kind_of(key[1:-1]) if key.startswith("`") else key
 
 
 def _worded(earlier: Iterable[Fact], later: Iterable[Fact]) -> dict[Fact, Fact]:
@@ -174,7 +166,6 @@ def facts_of(messages: Sequence[Message], done: Sequence[Deed], *, first: int = 
         *_tasks(messages, done, first, start),
         *_troubles(messages, done, first, start),
         *_reached(messages, done, first, start),
-        *_checks(messages, done, first, start),
         *_now(said),
         *_earlier(said),
     )
@@ -272,12 +263,6 @@ def _reached(messages: Sequence[Message], done: Sequence[Deed], first: int, star
         yield Fact("reached", deed.text, messages[at].identity, first + at, deed.kind, deed.by)
 
 
-def _checks(messages: Sequence[Message], done: Sequence[Deed], first: int, start: int) -> Iterator[Fact]:
-    for check in checks(done):
-        at, text = check.message - start, check.name if check.passed else ""
-        yield Fact("check", text, messages[at].identity, first + at, STALE * check.stale, check.kind)
-
-
 def _now(said: _Said) -> Iterator[Fact]:
     """What the user asked last, what the assistant was doing since, and what it waits for."""
     newest = next((index for index in range(len(said) - 1, -1, -1) if own_words(said[index][1])), -1)
@@ -306,10 +291,9 @@ def now_of(messages: Sequence[Message], done: Sequence[Deed], *, first: int = 0,
         *_tasks(messages, done, first, start),
         *_troubles(messages, done, first, start),
         *_reached(messages, done, first, start),
-        *_checks(messages, done, first, start),
         *_now(_said(messages, first)),
     )
-    return Facts(tuple(fact for fact in _in_order(states) if fact.text or fact.kind == "check"))
+    return Facts(tuple(fact for fact in _in_order(states) if fact.text))
 
 
 def _speaks(message: Message) -> bool:

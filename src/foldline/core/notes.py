@@ -39,13 +39,13 @@ TITLES = {
     "decisions": "What the user decided",
     "said": "What else the user said, in order",
     "tasks": "Tasks",
-    "reached": "Commits, pushes, checks and the like",
+    "reached": "Commits, pushes and the like",
     "errors": "Errors and refusals",
     "commands": "Commands run",
     "waiting": "Waiting for the user",
 }
 
-NAMES = {"said": "user's messages", "reached": "commits and checks", "earlier": "lines of the earlier summary"}
+NAMES = {"said": "user's messages", "reached": "commits and the like", "earlier": "lines of the earlier summary"}
 """What sections are called where nothing of them is shown, if their keys do not say it."""
 
 

@@ -30,8 +30,8 @@ FIRST_TASKS = 5
 FRESH_ERRORS, FRESH_CURED = 3, 2
 """Errors that are not cured, the newest: what is older has been lived with. And cured ones: who does not know what went
 wrong does it again."""
-FRESH_REACHED, FRESH_CHECKS = 6, 2
-"""Commits, pushes and the like, and checks that passed, the newest: what the others came to is in them."""
+FRESH_REACHED = 6
+"""Commits, pushes and the like, the newest: what the others came to is in them."""
 LEFT_OUT = " left out here)"
 """How a message ends that is shown in part."""
 ROOT = -1
@@ -51,7 +51,6 @@ RANKS: Mapping[str, float] = {
     "fresh errors": 5.1,
     "fresh reached": 5.1,
     "done": 5.1,  # readers miss what was done more than anything
-    "fresh checks": 5.2,  # the log tells of the latest, too
     "reached": 5.6,  # older ones
     "errors": 6,
     "commands": 7,
@@ -122,19 +121,14 @@ def states(facts: Facts) -> Iterator[Piece]:
         said = fact.about == REFUSED and is_remark(fact.text)
         rank = RANKS["remarks" if said else "fresh errors" if fact in fresh else "errors"]
         yield Piece("errors", f"- {_trouble(fact)} [{fact.at + 1}]", rank, fact.at, fact.at)
-    deeds, checks = facts.of("reached"), facts.of("check")
-    ranks = dict.fromkeys(deeds[-FRESH_REACHED:], "fresh reached") | dict.fromkeys(
-        checks[-FRESH_CHECKS:], "fresh checks"
-    )
-    for fact in (*deeds, *checks):
-        rank = RANKS[ranks.get(fact, "reached")]
+    deeds = facts.of("reached")
+    for fact in deeds:
+        rank = RANKS["fresh reached" if fact in deeds[-FRESH_REACHED:] else "reached"]
         yield Piece("reached", f"- {_came_of(fact)} [{fact.at + 1}]", rank, fact.at, fact.at)
 
 
 def _came_of(fact: Fact) -> str:
-    """What was run, and the line that tells what was made; of a check, that it passed."""
-    if fact.kind == "check":
-        return f"passed: {in_ticks(on_one_line(fact.text))}{fact.about and f', {fact.about}'}"
+    """What was run, and the line that tells what was made."""
     by = f"{_done(fact.key)}: " if fact.key else ""
     return f"{by}{in_ticks(on_one_line(fact.text))}"
 

@@ -69,6 +69,8 @@ CAUSE = 3.0
 GAP = "…"
 """A line that stands for those left out of a text or call."""
 TOOL = "tool output"
+OFTEN = "often used"
+"""The label of arguments that were used again and again, wherever that was."""
 _NUMBERED = re.compile(r"\s*\d{1,6}(?:→|\t|\s?\|)")
 """A line number before a line of a file, as tools that read files show it."""
 _COLOURS = re.compile(r"\x1b\[[0-9;?]{0,16}[A-Za-z]")
@@ -106,8 +108,6 @@ FAILED, REFUSED = ", failed", ", refused"
 """Behind the label of a call that did not succeed …"""
 _UNDONE = re.compile(f"(?:{FAILED}|{REFUSED})$")
 """… whichever it was."""
-OFTEN = "often used"
-"""The label of arguments that were used again and again, wherever that was."""
 _CALL = "call"
 """The label of a call that had none, in an earlier summary."""
 _BLANKS = r"[ \t\u00a0\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]{0,3}"
@@ -116,7 +116,7 @@ _OWN_LINE = re.compile(rf"{_BLANKS}(?:#{{2,6}}\s|#\s+(?:Notes on the conv|End of
 """A line that a checkpoint could have of its own. One with `# ` is mostly a comment."""
 _QUOTED_LINE = re.compile(
     rf"(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])"
-    rf"(?={_BLANKS}(?:#{{1,6}}\s|</?[a-z]+-files>|\[(?:\d{{1,9}}[ \]]|{TOOL})))",
+    rf"(?={_BLANKS}(?:#{{1,6}}\s|</?[a-z]+-files>|\[(?:\d{{1,9}}[ \]]|{TOOL}|{OFTEN})))",
     re.I,
 )
 """The same, or a label, on a further line of what is quoted."""
@@ -152,7 +152,12 @@ class Line(NamedTuple):
     @property
     def is_whole(self) -> bool:
         """It is an argument of a call as a whole, and says what was done rather than how."""
-        return bool(self.label) and not self.label.isdigit() and not self.is_tools and self.weight in (1.0, LOOKED)
+        return not self.is_spoken and not self.is_tools and self.weight in (1.0, LOOKED)
+
+    @property
+    def is_done(self) -> bool:
+        """It is of a call that is not known to have failed, or to have been refused."""
+        return not _UNDONE.search(self.label)
 
     @property
     def is_plain(self) -> bool:
