@@ -395,13 +395,9 @@ def test_a_test_is_not_given_the_reason_of_another_tool():
 
 
 def test_many_failures_that_wait_cost_little():
-    def took(number):
-        done = [run(f"make part{n}", "Error: no", True) for n in range(number)]
-        messages = turns(*done, *(run(f"cat f{n}") for n in range(number)))
-        known = tuple(deeds(messages, pair(messages, Grammar())))
-        started = time.process_time()
-        troubles(known)
-        return time.process_time() - started
-
-    took(10)
-    assert took(2_000) < 40 * max(took(200), 0.002)
+    done = [run(f"make part{n}", "Error: no", True) for n in range(2_000)]
+    messages = turns(*done, *(run(f"cat f{n}") for n in range(2_000)))
+    known = tuple(deeds(messages, pair(messages, Grammar())))
+    started = time.process_time()
+    assert len(troubles(known)) == MOST
+    assert time.process_time() - started < 3

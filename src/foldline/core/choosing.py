@@ -6,9 +6,9 @@ First come lines that say what was wrong. Then the newest lines, each with the p
 ones, a few that stand together at a time. What is not new is weighed by what it is worth for its tokens: the names in
 it that no chosen line has yet, more if they are recent, more if few lines have them, and more if it was written again
 and again, such as the files and commands that the agent goes back to. Last comes what tools told. Each line stands
-once, where it was written last, but for those that hold others together; where lines of one text are missing, a mark
-says so. What is known of the lines whatever the room is worked out once: a fold may try several. Where lines come from
-and how they are shown is in worklog.py.
+once, where it was written last, but for those that hold others together. What is known of the lines whatever the room
+is worked out once: a fold may try several. Where lines come from and how they are shown is in worklog.py, in which
+order in laying.py.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from functools import cached_property
 from itertools import groupby
 from typing import TypeAlias
 
-from foldline.core.worklog import ASIDE, CAUSE, GAP, OFTEN, TORN, Line, announces, closes
+from foldline.core.laying import laid_out
+from foldline.core.worklog import ASIDE, CAUSE, GAP, OFTEN, TORN, Line, closes
 
 Size: TypeAlias = Callable[[str], int]
 
@@ -90,45 +91,13 @@ class Stock:
         self._take_by_worth(shelf, self._runs(shelf.chosen))
         if shelf.room > LEAST_TOLD:
             shelf.take_newest(self._untold, 0, MOST_MISSES, {})
-        often = self._often(shelf.chosen, recent)
-        return [*often.values(), *self._with_gaps({p: line for p, line in shelf.chosen.items() if p not in often})]
+        return laid_out(self.lines, shelf.chosen, self._often(shelf.chosen, recent))
 
-    def _often(self, chosen: Mapping[int, Line], recent: Container[int]) -> dict[int, Line]:
-        """Arguments of older calls of which nothing else is shown, and that were used more than once: they stand
-        together at the top, since where they stood tells nothing."""
-        shown = Counter(_entry(line) for line in chosen.values())
-        first = min((line.message for line in chosen.values()), default=0)
-        return {
-            place: line._replace(label=OFTEN, message=min(first, 0) - 1, call=0, plain=False)
-            for place, line in sorted(chosen.items())
-            if line.is_whole and line.is_done and place not in recent and shown[_entry(line)] == 1
-            if self._times[line.text, False] > 1
-        }
-
-    def _with_gaps(self, chosen: Mapping[int, Line]) -> list[Line]:
-        """The lines in order, with a mark where some of one text or call were left out. Those that only announce what
-        is left out go with it."""
-        kept, told = dict(chosen), {line.text for line in chosen.values()}
-        for place in sorted(chosen, reverse=True):
-            if announces(chosen[place]) and self._is_gap(place, kept, told):
-                del kept[place]
-        found: list[Line] = []
-        for place in sorted(kept, key=lambda place: (kept[place].message, place)):
-            gap = [kept[place]._replace(text=GAP)] if self._is_gap(place, kept, told) else []
-            found += [kept[place], *gap]
-        return found
-
-    def _is_gap(self, place: int, chosen: Container[int], told: Container[str]) -> bool:
-        """Behind this line others of its text or call are missing. Arguments of one line stand alone, and what somebody
-        said may stand elsewhere; code is torn by whatever is missing."""
-        lines, entry = self.lines, _entry(self.lines[place]) if place < len(self.lines) else None
-        for after in range(place + 1, len(lines)):
-            line = lines[after]
-            if after in chosen or _entry(line) != entry or line.is_tools:
-                return False
-            if not (closes(line.text) or line.is_whole or (line.weight != TORN and line.text in told)):
-                return True
-        return False
+    def _often(self, chosen: Mapping[int, Line], recent: Container[int]) -> frozenset[int]:
+        """Arguments of older calls of which nothing else is shown, and that were used more than once."""
+        shown = Counter(line.entry for line in chosen.values())
+        whole = (place for place, line in chosen.items() if line.is_whole and line.is_done and shown[line.entry] == 1)
+        return frozenset(place for place in whole if place not in recent and self._times[chosen[place].text, False] > 1)
 
     @cached_property
     def _once(self) -> dict[int, Line]:
@@ -154,8 +123,8 @@ class Stock:
         inner: Counter[tuple[int, str, int, bool]] = Counter()
         found = set()
         for place, line in enumerate(self.lines):
-            inner[_entry(line)] += line.weight == TORN
-            if inner[_entry(line)] > OF_A_CALL:
+            inner[line.entry] += line.weight == TORN
+            if inner[line.entry] > OF_A_CALL:
                 found.add(place)
         return frozenset(found)
 
@@ -248,7 +217,7 @@ class Stock:
     def _runs(self, chosen: Container[int]) -> Iterator[tuple[int, ...]]:
         """The lines that are not chosen yet, by their places, as many as stand together in one text or call."""
         free = ((place, line) for place, line in self._once.items() if place not in chosen)
-        for _, group in groupby(free, key=lambda item: _entry(item[1])):
+        for _, group in groupby(free, key=lambda item: item[1].entry):
             places = [place for place, _ in group]
             runs = (tuple(places[at : at + TOGETHER]) for at in range(0, len(places), TOGETHER))
             yield from (run for run in runs if self._tells(run))
@@ -261,11 +230,6 @@ class Stock:
 def _is_code(line: Line, *, far: bool) -> bool:
     """A line that belongs to the piece of code that it stands in; far behind its beginning, if it is short."""
     return line.weight == TORN and line.text != GAP and (not far or len(line.text) <= SHORT)
-
-
-def _entry(line: Line) -> tuple[int, str, int, bool]:
-    """What lines stand together by. What was told in passing stands alone."""
-    return line.message, line.label, line.call, line.weight > ASIDE
 
 
 class _Shelf:

@@ -73,9 +73,8 @@ _SHOWS = frozenset(
             "glab",
             "grep",
             "head",
-            "jq",
         ),
-        *("less", "ls", "mkdir", "mv", "printf", "rg", "rm", "sed", "sort", "tail", "touch", "tree", "wc"),
+        *("jq", "less", "ls", "mkdir", "mv", "printf", "rg", "rm", "sed", "sort", "tail", "touch", "tree", "wc"),
     }
 )
 """… and those that only show or move what such words are about."""

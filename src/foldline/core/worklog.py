@@ -87,9 +87,6 @@ _IMPORTS = re.compile(
 """A line of a file that only says what it needs."""
 _ARGUMENT = re.compile(r"[\w.-]{1,40}: ")
 """How an argument begins."""
-_HEADING = re.compile(r"#{1,6} .*$|\*\*[^*]{1,80}\*\*$|.*[^:]:(?:\*\*)?$")
-LONGEST_HEADING = 80
-"""Characters of a line that only announces others."""
 _EXPLAINS = re.compile(
     r"\b(?:because|root cause|turns? out|caused by|due to|which means|(?:that|this) is why|fixed|resolved|works now|"
     r"now pass(?:es)?|instead of|rather than|the (?:real |actual |main |only )?"
@@ -139,6 +136,11 @@ class Line(NamedTuple):
     """Which part of its message it is from, if it is from a call."""
     plain: bool = False
     """What kind of call that is can be seen where it begins."""
+
+    @property
+    def entry(self) -> tuple[int, str, int, bool]:
+        """What lines stand together by. What was told in passing stands alone."""
+        return self.message, self.label, self.call, self.weight > ASIDE
 
     @property
     def is_tools(self) -> bool:
@@ -274,12 +276,6 @@ def _lines(text: str, numbered: bool = False, closing: bool = False) -> Iterator
         told = _WORD.search(line) or (closing and closes(line))
         if told and not line.lstrip().startswith(_FENCES):
             yield line
-
-
-def announces(line: Line) -> bool:
-    """The agent says nothing in it without what comes next: a heading, or words that end in a colon."""
-    text = line.text.strip()
-    return line.is_spoken and len(text) <= LONGEST_HEADING and _HEADING.match(text) is not None
 
 
 def closes(line: str) -> bool:

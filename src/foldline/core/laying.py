@@ -1,0 +1,54 @@
+"""In which order the chosen lines of a log stand, and where it says that some are missing.
+
+    lines, the chosen ones ── laid_out ──> the chosen ones in order, marks between them
+
+What was often used stands together at the top, since where it stood tells nothing. Behind a line of which others of the
+same text or call are missing stands a mark; a heading goes with what it announces. Which lines are chosen is in
+choosing.py, what they look like in worklog.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Mapping, Sequence
+
+from foldline.core.worklog import GAP, OFTEN, TORN, Line, closes
+
+_HEADING = re.compile(r"#{1,6} .*$|\*\*[^*]{1,80}\*\*$|.*[^:]:(?:\*\*)?$")
+LONGEST_HEADING = 80
+"""Characters of a line that only announces others."""
+
+
+def laid_out(lines: Sequence[Line], chosen: Mapping[int, Line], often: Container[int]) -> list[Line]:
+    """The lines that are chosen, by their places; `often` are those that were often used."""
+    first = min((line.message for line in chosen.values()), default=0)
+    top = [chosen[place] for place in sorted(chosen) if place in often]
+    rest = {place: line for place, line in chosen.items() if place not in often}
+    told = {line.text for line in rest.values()}
+    for place in sorted(rest, reverse=True):
+        if _announces(rest[place]) and _is_gap(lines, place, rest, told):
+            del rest[place]
+    found = [line._replace(label=OFTEN, message=min(first, 0) - 1, call=0, plain=False) for line in top]
+    for place in sorted(rest, key=lambda place: (rest[place].message, place)):
+        found.append(rest[place])
+        if _is_gap(lines, place, rest, told):
+            found.append(rest[place]._replace(text=GAP))
+    return found
+
+
+def _is_gap(lines: Sequence[Line], place: int, chosen: Container[int], told: Container[str]) -> bool:
+    """Behind this line others of its text or call are missing. Arguments of one line stand alone, and what somebody
+    said may stand elsewhere; code is torn by whatever is missing. What tools said is quoted by the line."""
+    for after in range(place + 1, len(lines)):
+        line = lines[after]
+        if after in chosen or line.entry != lines[place].entry or line.is_tools:
+            return False
+        if not (closes(line.text) or line.is_whole or (line.weight != TORN and line.text in told)):
+            return True
+    return False
+
+
+def _announces(line: Line) -> bool:
+    """The agent says nothing in it without what comes next: a heading, or words that end in a colon."""
+    text = line.text.strip()
+    return line.is_spoken and len(text) <= LONGEST_HEADING and _HEADING.match(text) is not None
