@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from foldline.core.choosing import APART, OF_A_CALL, Stock
 from foldline.core.estimate import estimate
-from foldline.core.worklog import FAILED, GAP, OFTEN, REFUSED, Line, below, carried, entries, shown
+from foldline.core.loglines import FAILED, GAP, OFTEN, REFUSED, Line
+from foldline.core.logtext import below, carried, shown
+from foldline.core.worklog import entries
 from foldline.model import Message, Origin, Text, ToolCall
 
 

@@ -22,10 +22,11 @@ from foldline.core.estimate import estimate
 from foldline.core.extract import LOG, VERSION, extract
 from foldline.core.facts import Facts, facts_of
 from foldline.core.ledger import Ledger
+from foldline.core.loglines import GAP
+from foldline.core.logtext import carried
 from foldline.core.notes import notes
 from foldline.core.styles import CHECKPOINT
 from foldline.core.summary import Section, Summary, render
-from foldline.core.worklog import GAP, carried
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
 
 TOLERANCE = 24

@@ -11,23 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from foldline.core.worklog import (
-    ASIDE,
-    CAUSE,
-    FAILED,
-    LONGEST,
-    MOST_LINES,
-    TORN,
-    WHY,
-    Line,
-    answers,
-    below,
-    carried,
-    cleaned,
-    entries,
-    in_ticks,
-    shown,
-)
+from foldline.core.loglines import ASIDE, CAUSE, FAILED, TORN, WHY, Line
+from foldline.core.logtext import below, carried, in_ticks, shown
+from foldline.core.worklog import LONGEST, MOST_LINES, answers, cleaned, entries
 from foldline.model import Media, Message, Origin, Text, Thinking, ToolCall, ToolResult
 
 

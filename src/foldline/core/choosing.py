@@ -7,8 +7,8 @@ ones, a few that stand together at a time. What is not new is weighed by what it
 it that no chosen line has yet, more if they are recent, more if few lines have them, and more if it was written again
 and again, such as the files and commands that the agent goes back to. Last comes what tools told. Each line stands
 once, where it was written last, but for those that hold others together. What is known of the lines whatever the room
-is worked out once: a fold may try several. Where lines come from and how they are shown is in worklog.py, in which
-order in laying.py.
+is worked out once: a fold may try several. Where lines come from is in worklog.py, in which order they stand in
+laying.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from itertools import groupby
 from typing import TypeAlias
 
 from foldline.core.laying import laid_out
-from foldline.core.worklog import ASIDE, CAUSE, GAP, OFTEN, TORN, Line, closes
+from foldline.core.loglines import ASIDE, CAUSE, GAP, OFTEN, TORN, Line, closes
 
 Size: TypeAlias = Callable[[str], int]
 

@@ -18,12 +18,14 @@ from foldline.core.choosing import Size, Stock
 from foldline.core.deeds import Deed
 from foldline.core.errors_seen import is_refused
 from foldline.core.facts import Fact, Facts
+from foldline.core.loglines import FAILED, REFUSED
+from foldline.core.logtext import below, carried, shown
 from foldline.core.shorten import shorten
 from foldline.core.styles import CHECKPOINT
 from foldline.core.summary import Section, Summary
 from foldline.core.text import beginning, head
 from foldline.core.tools import command_of
-from foldline.core.worklog import FAILED, REFUSED, answers, below, carried, entries, outcomes, shown, subject
+from foldline.core.worklog import answers, entries, outcomes, subject
 from foldline.model import Message, Origin
 
 VERSION = "extract/9"

@@ -4,7 +4,7 @@
 
 What was often used stands together at the top, since where it stood tells nothing. Behind a line of which others of the
 same text or call are missing stands a mark; a heading goes with what it announces. Which lines are chosen is in
-choosing.py, what they look like in worklog.py.
+choosing.py, what they look like in logtext.py.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Mapping, Sequence
 
-from foldline.core.worklog import GAP, OFTEN, TORN, Line, closes
+from foldline.core.loglines import GAP, OFTEN, TORN, Line, closes
 
 _HEADING = re.compile(r"#{1,6} .*$|\*\*[^*]{1,80}\*\*$|.*[^:]:(?:\*\*)?$")
 LONGEST_HEADING = 80

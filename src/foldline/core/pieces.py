@@ -14,8 +14,8 @@ from typing import NamedTuple
 from foldline.core.errors_seen import LEFT, REFUSED, brief, is_remark
 from foldline.core.facts import Fact, Facts
 from foldline.core.ledger import Ledger
+from foldline.core.logtext import in_ticks
 from foldline.core.text import beginning, head
-from foldline.core.worklog import in_ticks
 
 LONGEST_ERROR = 200
 """Characters of an error: what went wrong stands at its beginning."""

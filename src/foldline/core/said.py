@@ -16,13 +16,13 @@ from itertools import accumulate, groupby, pairwise
 from operator import itemgetter
 
 from foldline.core.facts import Fact, Facts
+from foldline.core.logtext import below
 from foldline.core.offers import LONGEST
 from foldline.core.pieces import LEFT_OUT, PRESSING, RANKS, Piece, on_one_line
 from foldline.core.sentences import bears_rule, sentences, turns
 from foldline.core.styles import STYLES
 from foldline.core.summary import parse
 from foldline.core.text import beginning, head
-from foldline.core.worklog import below
 
 LONG_MESSAGE = 1_500
 """Characters of a user message above which its pasted blocks are named instead of shown."""

@@ -22,6 +22,7 @@ from foldline.core.effects import Asking
 from foldline.core.extract import VERSION, Extractor, extract
 from foldline.core.facts import Facts
 from foldline.core.instructions import compact_instructions
+from foldline.core.logtext import carried
 from foldline.core.options import Options, Voice
 from foldline.core.prompts import merge_request, prompt, repair_request, summary_request, version_of
 from foldline.core.receipt import WRITTEN, Attempt
@@ -29,7 +30,6 @@ from foldline.core.render import BRIEF, Chunk, Limits, chunks, fence
 from foldline.core.story import RECORD, Voices, voices_in
 from foldline.core.styles import STYLES, Style
 from foldline.core.summary import Summary, accept, render
-from foldline.core.worklog import carried
 from foldline.errors import CallerError, Overflow, SummaryError
 from foldline.model import Message
 

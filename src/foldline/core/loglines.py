@@ -1,0 +1,103 @@
+"""A line of the work log: whose it is, what it belongs to, and what it weighs beside others.
+
+    Line (text, label, message, weight)    no label: the agent says it; "tool output …": a tool; else a call
+
+Values, and what can be told from them alone. Where lines come from is in worklog.py, which are chosen in choosing.py,
+how they are written down and read again in logtext.py.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+ASIDE = 0.3
+"""Weight of what is told in passing."""
+TORN = 0.5
+"""Weight of a line from inside an argument: mostly a file's, which says little without the others."""
+LOOKED = 0.4
+"""The same of what was searched for or read: without what was found it tells little."""
+WHY = 2.0
+"""Weight of a line in which the agent says why: what went wrong, what mended it. Readers miss that most. And of what it
+said last before the user spoke again: there it tells what was done."""
+CAUSE = 3.0
+"""The same of a line in which it says what was wrong."""
+GAP = "…"
+"""A line that stands for those left out of a text or call."""
+TOOL = "tool output"
+OFTEN = "often used"
+"""The label of arguments that were used again and again, wherever that was."""
+FAILED, REFUSED = ", failed", ", refused"
+"""Behind the label of a call that did not succeed …"""
+UNDONE = re.compile(f"(?:{FAILED}|{REFUSED})$")
+"""… whichever it was."""
+PLAIN_CALLS = ("command: ", "pattern: ")
+"""How a call begins that needs no label: that a command was run and something searched for is seen."""
+_CLOSES = re.compile(
+    r"\s*(?:[\])}][\])};,]*(?:\s?(?:else|finally|catch)\b[^{}]{0,40}\{)?|(?:else|try|finally):|else|fi|done|esac|end)\s*$"
+)
+"""A line that only ends what others began, or parts it: it costs little, and without it code looks torn."""
+_EXPLAINS = re.compile(
+    r"\b(?:because|root cause|turns? out|caused by|due to|which means|(?:that|this) is why|fixed|resolved|works now|"
+    r"now pass(?:es)?|instead of|rather than|the (?:real |actual |main |only )?"
+    r"(?:issue|problem|bug|reason|cause|culprit|fix|error|failure|solution))\b",
+    re.I,
+)
+_FINDS = re.compile(
+    r"\b(?:root cause|found (?:it|the (?:bug|issue|problem|cause|culprit))|turns out|(?:was|were|is) caused by|"
+    r"the (?:real |actual |main |underlying |core )?(?:issue|problem|bug|cause|culprit|failure)\W{0,4}"
+    r"(?: (?:is|was) |:))",
+    re.I,
+)
+
+
+class Line(NamedTuple):
+    """A line, the label of the entry it is in, and the index of its message (below 0: of an earlier summary)."""
+
+    text: str
+    label: str
+    message: int
+    weight: float = 1.0
+    """What it tells a reader who has only this line, beside what others tell."""
+    call: int = 0
+    """Which part of its message it is from, if it is from a call."""
+    plain: bool = False
+    """What kind of call that is can be seen where it begins."""
+
+    @property
+    def entry(self) -> tuple[int, str, int, bool]:
+        """What lines stand together by. What was told in passing stands alone."""
+        return self.message, self.label, self.call, self.weight > ASIDE
+
+    @property
+    def is_tools(self) -> bool:
+        return TOOL in self.label
+
+    @property
+    def is_spoken(self) -> bool:
+        """The agent says it; a number before what it says is that of the message."""
+        return not self.label or self.label.isdigit()
+
+    @property
+    def is_whole(self) -> bool:
+        """It is an argument of a call as a whole, and says what was done rather than how."""
+        return not self.is_spoken and not self.is_tools and self.weight in (1.0, LOOKED)
+
+    @property
+    def is_done(self) -> bool:
+        """It is of a call that is not known to have failed, or to have been refused."""
+        return not UNDONE.search(self.label)
+
+    @property
+    def is_plain(self) -> bool:
+        """What it is can be seen without its label. What tools say always has one."""
+        return not self.label or (self.plain and self.text.startswith(PLAIN_CALLS) and not self.is_tools)
+
+
+def weight_of(said: str) -> float:
+    """What a line weighs that the agent says."""
+    return CAUSE if _FINDS.search(said) else WHY if _EXPLAINS.search(said) else 1.0
+
+
+def closes(line: str) -> bool:
+    return _CLOSES.match(line) is not None

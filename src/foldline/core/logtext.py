@@ -1,0 +1,148 @@
+"""The work log as text: lines behind their labels, and the same lines read again from an earlier summary.
+
+    chosen lines ── shown ──> text ── carried ──> the same lines
+
+There is an empty line before each message. A call stands behind a label with the tool, and the file where no line names
+it; the first message after the user spoke has its number:
+
+    [12] The parser drops empty rows.
+    [Edit] file_path: src/rows.py
+    new_string: return [row for row in rows if row]
+
+    command: make test
+
+    [tool output] `4 passed`
+
+Lines of tools are quoted, and labelled as theirs. Nothing that is quoted can be taken for a label, or for a line of the
+checkpoint's own.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from foldline.core.loglines import OFTEN, PLAIN_CALLS, TOOL, TORN, UNDONE, Line, weight_of
+
+_SAID_SO = tuple(f" {begins}" for begins in PLAIN_CALLS)
+"""How a line is shown in which the agent only speaks of a call: moved in."""
+_ARGUMENT = re.compile(r"[\w.-]{1,40}: ")
+"""How an argument begins."""
+_LABEL = re.compile(r"\[([^\[\]]{1,200})\](?: (.*))?$")
+_TICKS = re.compile(r"`+")
+_CALL = "call"
+"""The label of a call that had none, in an earlier summary."""
+_BLANKS = r"[ \t\u00a0\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]{0,3}"
+"""What a reader may overlook before a heading."""
+_OWN_LINE = re.compile(rf"{_BLANKS}(?:#{{2,6}}\s|#\s+(?:Notes on the conv|End of the notes)|</?[a-z]+-files>)", re.I)
+"""A line that a checkpoint could have of its own. One with `# ` is mostly a comment."""
+_QUOTED_LINE = re.compile(
+    rf"(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])"
+    rf"(?={_BLANKS}(?:#{{1,6}}\s|</?[a-z]+-files>|\[(?:\d{{1,9}}[ \]]|{TOOL}|{OFTEN})))",
+    re.I,
+)
+"""The same, or a label, on a further line of what is quoted."""
+
+
+def shown(chosen: Iterable[Line], first: int, asked: Sequence[int] = ()) -> str:
+    """The lines behind their labels. `first` is the number of the first message in the whole history, `asked` are the
+    indices of the user's messages, in order."""
+    found: list[str] = []
+    turn = -1
+    for message, entry in groupby(chosen, key=lambda line: line.message):
+        now = bisect(asked, message)
+        number = str(first + message + 1) if now != turn and message >= 0 else ""
+        turn = now if message >= 0 else turn
+        found += ["", *_entry(entry, number)]
+    return "\n".join(found[1:])
+
+
+def _entry(lines: Iterable[Line], number: str) -> Iterator[str]:
+    """The lines of one message; what it says behind a call stands by itself."""
+    for place, ((label, _), group) in enumerate(groupby(lines, key=_caller)):
+        same = list(group)
+        head, *rest = map(_quoted, same)
+        told = _carried_label(label, same) if same[0].message < 0 else _label(label, same)
+        marks = " ".join(filter(None, ("" if place else number, told)))
+        if place and not marks:
+            yield ""
+        yield f"[{marks}] {head}" if marks else _plainly(head)
+        yield from map(_plainly, rest)
+
+
+def _caller(line: Line) -> tuple[str, int]:
+    """What lines stand together by. Calls on files stand apart: the files may differ where their names do not."""
+    return line.label, line.call if " " in UNDONE.sub("", line.label) else 0
+
+
+def _label(label: str, lines: Sequence[Line]) -> str:
+    """The label without the file, where a line has that; none where none is needed."""
+    if lines[0].is_plain:
+        return ""
+    whole = UNDONE.sub("", label)
+    name, _, file = whole.partition(" ")
+    named = file and not lines[0].is_tools and any(line.text.endswith((f"/{file}", f" {file}")) for line in lines)
+    return name + label[len(whole) :] if named else label
+
+
+def _carried_label(label: str, lines: Sequence[Line]) -> str:
+    """The label that lines had in an earlier summary; that of a call where its beginning is there no more."""
+    return label.removesuffix(_CALL).rstrip() if lines[0].is_plain else label
+
+
+def _plainly(text: str) -> str:
+    """A line that could be taken for the beginning of an entry, or for a line of the checkpoint's own, is moved in."""
+    if _OWN_LINE.match(text):
+        return f"    {text}"
+    return f" {text}" if _LABEL.match(text) else text
+
+
+def below(words: str) -> str:
+    """Quoted words, with headings, tags and labels in them moved in: what was pasted opens no section of ours."""
+    return _QUOTED_LINE.sub("    ", words)
+
+
+def _quoted(line: Line) -> str:
+    if not line.is_tools:
+        return f" {line.text}" if line.is_spoken and line.text.startswith(PLAIN_CALLS) else line.text
+    return in_ticks(line.text)
+
+
+def in_ticks(text: str) -> str:
+    """A tool's words on one line, in more ticks than they have in a row: they cannot end their quotation."""
+    ticks = "`" * (1 + max(map(len, _TICKS.findall(text)), default=0))
+    return f"{ticks} {text} {ticks}" if len(ticks) > 1 else f"`{text}`"
+
+
+def _unquoted(text: str) -> str:
+    """The words inside their ticks; a line that has none as it is."""
+    ticks = len(text) - len(text.lstrip("`"))
+    if not ticks or len(text) <= 2 * ticks or not text.endswith("`" * ticks):
+        return text
+    inside = text[ticks:-ticks]
+    return inside.removeprefix(" ").removesuffix(" ") if ticks > 1 else inside
+
+
+def carried(text: str) -> Iterator[Line]:
+    """The lines of an earlier summary, with the labels they had there; its messages are counted back from its end."""
+    label, lines = "", text.splitlines()
+    message = -1 - sum(not raw.strip() for raw in lines)
+    for raw in lines:
+        if not raw.strip():
+            label, message = "", message + 1
+            continue
+        found = _LABEL.match(raw)
+        inner = raw[1:] if raw[0] == " " and _LABEL.match(raw, 1) else raw  # moved in when it was shown
+        label, words = (found.group(1), found.group(2) or "") if found else (label, inner)
+        if words.startswith(PLAIN_CALLS) and (not label or label.isdigit()):
+            label = f"{label} {_CALL}".lstrip()
+        words = words[1:] if words.startswith(_SAID_SO) else words
+        line = Line(words.rstrip(), label, message, plain=label.endswith(_CALL))
+        whole = line.is_tools or _ARGUMENT.match(words)
+        line = line._replace(weight=weight_of(words) if line.is_spoken else 1.0 if whole else TORN)
+        if line.is_tools:
+            line = line._replace(text=_unquoted(line.text.strip()))
+        if line.text.strip():
+            yield line
