@@ -70,7 +70,7 @@ def story(text: str) -> None:
     """The parts of a checkpoint that matter most, found by their headings."""
     parts = sections(text)
     said = [*parts["Rules and preferences, in the user's words"], *parts["What else the user said, in order"]]
-    errors = [line for line in parts["Errors and refusals"] if "not seen to be cured" in line]
+    errors = [line for line in parts["Errors met"] if "not seen to be cured" in line]
     tasks = [line.removeprefix("- [ ] ") for line in parts["Tasks"] if line.startswith("- [ ]")]
     tell("goal", parts["Goal"][:1])
     tell("house rules", [found[0].strip() for line in said if (found := RULE.search(line))], lines=5)

@@ -144,6 +144,8 @@ def test_what_failed_or_was_refused_is_not_told_as_often_used():
     undone = {(n, "a", push.calls[0].arguments): ending for n, ending in enumerate((FAILED, REFUSED))}
     lines = list(entries([push, push, *FILLER], undone))
     assert OFTEN not in shown(Stock(lines, lambda: (), 0, 62).within(700, estimate), 0)
+    once = list(entries([push, push, push, *FILLER], {**undone, (1, "a", push.calls[0].arguments): REFUSED}))
+    assert OFTEN not in shown(Stock(once, lambda: (), 0, 63).within(700, estimate), 0)
     said = "command: git push --force origin main_branch"
     assert OFTEN not in log(700, says(said), push, *FILLER)
 
@@ -166,3 +168,17 @@ def test_a_pasted_label_stands_moved_in():
 def test_a_gap_in_what_a_tool_said_is_not_marked_in_its_words():
     lines = [Line(f"The helper moved part_{n}.py to its place.", "tool output: Task", 0) for n in range(40)]
     assert GAP not in shown(Stock(lines, lambda: (), 0, 1).within(120, estimate), 0)
+
+
+def test_lines_of_a_file_do_not_become_what_was_often_used():
+    both = [
+        says("", call("Write", file_path=f"/srv/{n}.yml", content="a\npath: /srv/app/python_3_12\nb")) for n in "ab"
+    ]
+    earlier = shown(list(entries(both)), 0)
+    again = Stock([*carried(earlier), *entries(FILLER)], lambda: (), 2, 60).within(300, estimate)
+    assert OFTEN not in shown(again, 2)
+
+
+def test_a_patch_in_raw_text_is_marked_where_it_is_cut():
+    patch = "*** Begin Patch\n" + "\n".join(f"+ value_{n} = {n}" for n in range(90)) + "\n*** End Patch"
+    assert GAP in log(200, says("", ToolCall("a", "apply_patch", patch))).split("\n")

@@ -463,6 +463,6 @@ def test_what_a_helper_reported_is_told_as_its_word():
 def test_what_was_asked_after_an_unknown_beginning_is_not_called_the_first():
     earlier = Message("user", Origin.SUMMARY, (Text("This session is being continued. The user built a parser."),))
     found = summary_of(earlier, user("Now sort the handlers."), says("Sorted."), user("And the tests?"))
-    assert found.get("goal") == "First asked since the earlier summary: “Now sort the handlers.”"
+    assert found.get("goal") == "First asked, as far as known: “Now sort the handlers.”"
     notes_on_it = notes(facts_of((user("Now sort the handlers."),), ()), Ledger(), 900, len, told=render(found)).text
     assert "Now sort" not in notes_on_it

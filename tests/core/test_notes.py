@@ -104,7 +104,7 @@ def test_rules_and_waiting_come_before_everything_else():
     assert "“Never touch legacy.py.” [4]" in text
     assert "has no answer yet: “Shall I deploy?” [42]" in text
     assert "(Left out for want of room: " in text
-    assert "user's messages 40" in text
+    assert "said 40" in text
 
 
 def test_a_short_message_that_rules_stands_once_and_whole():
@@ -364,7 +364,7 @@ def test_everything_is_shown_under_its_heading():
         "## Commits, pushes and the like\n- `[main 1a2b3c4] Mend the gate` [7]\n"
         "- `git push`: `0c1d2e3..4f5a6b7 main -> main` [7]\n"
         '- `` send_message {"text":"see `foo"} ``: `` ` you may push `` [7]\n\n'
-        "## Errors and refusals\n- `ValueError: x` — `make` succeeded after changes [6]\n"
+        "## Errors met\n- `ValueError: x` — `make` succeeded after changes [6]\n"
         "- `git push` was refused, with the words: `not on main` [7]\n"
         "- `KeyError` — not seen to be cured [7]\n"
         "- `rm -rf x` was refused [7]\n"

@@ -353,3 +353,8 @@ def test_lines_of_another_summary_are_carried_as_they_are():
         Line("quoted words", "3 tool output: x", -1),
         Line("said again", "4", -1),
     ]
+
+
+def test_a_tool_whose_name_ends_in_call_keeps_it():
+    lines = list(entries([says(call("recall", command="x the_thing"))]))
+    assert shown(list(carried(shown(lines, 0))), 0) == shown(lines, 0) == "[1 recall] command: x the_thing"

@@ -94,10 +94,10 @@ class Stock:
         return laid_out(self.lines, shelf.chosen, self._often(shelf.chosen, recent))
 
     def _often(self, chosen: Mapping[int, Line], recent: Container[int]) -> frozenset[int]:
-        """Arguments of older calls of which nothing else is shown, and that were used more than once."""
+        """Files and commands of older calls of which nothing else is shown, and that were used more than once."""
         shown = Counter(line.entry for line in chosen.values())
-        whole = (place for place, line in chosen.items() if line.is_whole and line.is_done and shown[line.entry] == 1)
-        return frozenset(place for place in whole if place not in recent and self._times[chosen[place].text, False] > 1)
+        alone = (place for place, line in chosen.items() if line.is_goal and line.is_done and shown[line.entry] == 1)
+        return frozenset(place for place in alone if place not in recent and self._times[chosen[place].text, False] > 1)
 
     @cached_property
     def _once(self) -> dict[int, Line]:
@@ -157,7 +157,7 @@ class Stock:
     @cached_property
     def _times(self) -> Counter[tuple[str, bool]]:
         """How often each line was written, in speech or in calls, as far as known."""
-        found = Counter((line.text, line.is_spoken) for line in self.lines)
+        found = Counter((line.text, line.is_spoken) for line in self.lines if line.is_done)
         for line in self.lines:
             found[line.text, False] += OFTEN_BEFORE * (line.label == OFTEN)
         return found

@@ -3,10 +3,9 @@
     deeds ── troubles ──> Trouble (the telling line, what was done before it was gone)
 
 A trouble is the telling line of a failed result, of a test with the line that says why. It is cured when the same
-command succeeds later, however its output is shortened; the cure names what was changed in between. Where another check
-passed since a check failed, that is said; of other commands, that they were not tried again. Where a call was refused,
-it is what was said then. To look for what is not there is no trouble, nor is a slip with a tool that the agent made
-good. Lines stand as they were.
+command succeeds later; the cure names what was changed in between. Where another check passed since a check failed,
+that is said; of other commands, that they were not tried again. Where a call was refused, it is what was said then. To
+look for what is not there is no trouble, nor is a slip with a tool that the agent made good. Lines stand as they were.
 """
 
 from __future__ import annotations
@@ -48,8 +47,8 @@ _LOCATED = re.compile(
 """A place in a file and what is wrong there, perhaps behind the name of the task that found it."""
 _TEST = re.compile(r"[ \t]{0,40}--- FAIL: |FAILED[ \t]\S+::")
 """A line that names a test, …"""
-_TELLS_WHY = re.compile(r"FAILED[ \t]\S+::.* - ")
-"""… perhaps with the reason, …"""
+_BECAUSE = " - "
+"""… perhaps with the reason behind this, …"""
 _REASONS = re.compile(
     r"\b(?:got|want(?:ed)?|expect(?:ed|s)?|should|must|assert\w*|not equal|mismatch|nil|null)\b", re.I
 )
@@ -100,10 +99,11 @@ _PASSED = re.compile(
     r"|\b0 (?:failed|failures?|errors?|problems?|issues?)\b"
 )
 """… and in which a check says that it passed."""
-_BROKE = re.compile(r"\b[1-9]\d{0,5} (?:failed|failures?|errors?|problems?|issues?)\b|\bnot succeeded\b|\bFAIL")
-"""… or that it did not."""
-_SHORTENS = re.compile(r"(?:head|tail)(?: -\w{1,12}| \d{1,9})*$")
-"""A command that only shows one end of what another prints."""
+_BROKE = re.compile(
+    r"\b[1-9]\d{0,5} (?:failed|failures?|errors?|problems?|issues?)\b|\bnot succeeded\b|\bFAIL"
+    r"|^not ok\b|^# fail [1-9]|\*\*\* .{0,200}\bError \d"
+)
+"""… or that it did not: so no line behind the one that says so may."""
 _ENDS = 600
 """Characters at the end of an output in which that is sought."""
 _LOOK = 20_000
@@ -136,16 +136,16 @@ def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
     changed: list[str] = []
     acts = 0
     for deed in done:
+        goal = deed.goal
         acts += not _looks(deed)
-        kind = _kind(deed)
         if is_refused(deed):
             refused.append(_refused(deed))
         elif deed.result is not None and deed.failed and not _looks(deed):
-            waiting.pop(kind, None)
-            waiting[kind] = _Open(deed, len(changed), acts)
+            waiting.pop(goal, None)
+            waiting[goal] = _Open(deed, len(changed), acts)
         elif deed.verdict == "ok":
-            if kind in waiting and (waiting[kind].deed.goal == deed.goal or _shows_its_end(deed)):
-                healed = _healed(waiting.pop(kind), deed, changed)
+            if goal in waiting:
+                healed = _healed(waiting.pop(goal), changed)
                 cured += [healed] if deed.command else []
             changed += [touch.path for touch in deed.touched if touch.action in ("edited", "written")]
     failed = any(judges(item.deed.command) for item in waiting.values())
@@ -157,36 +157,14 @@ def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
     return _kept(sorted(open_, key=in_order), sorted(cured, key=in_order))
 
 
-def kind_of(command: str) -> str:
-    """What a command is known by: without what only shortens its output, at its end."""
-    text = _bounded(" ".join(command.split()))
-    while True:
-        before, pipe, last = text.rpartition("|")
-        if text.endswith("2>&1"):
-            text = text[:-4].rstrip()
-        elif pipe and _SHORTENS.match(last.strip()) and not before.endswith("|"):
-            text = before.rstrip()
-        else:
-            return text
-
-
-def _kind(deed: Deed) -> str:
-    return kind_of(deed.command) if deed.command else deed.goal
-
-
-def _shows_its_end(deed: Deed) -> bool:
-    """What came of a command can be seen: nothing shortens its output, or the end of that says that all is well."""
-    if deed.failed:
-        return False
-    text = " ".join(deed.command.split())
-    shortened = text[len(kind_of(text)) :] if len(text) <= LONGEST_KEY else ""
-    return "|" not in shortened or ("head" not in shortened and _passes(deed))
-
-
 def _passes(deed: Deed) -> bool:
     """A check that says at its end that all is well."""
-    ended = closing_line(deed.result) if deed.result and not deed.failed and judges(deed.command) else ""
-    return _PASSED.search(ended) is not None and _BROKE.search(ended) is None
+    if deed.result is None or deed.failed or not judges(deed.command):
+        return False
+    lines = [line for line in reversed(deed.result.text[-_ENDS:].splitlines()) if line.strip()]
+    behind = list(takewhile(lambda line: not _PASSED.search(line), lines))
+    told = lines[: len(behind) + 1]
+    return len(told) > len(behind) and not any(_BROKE.search(line) or _TELLING.match(line) for line in told)
 
 
 def _since(item: _Open, passed: Deed | None, acts: int) -> Trouble:
@@ -249,46 +227,30 @@ class Since(NamedTuple):
 
     tried: frozenset[str]
     succeeded: frozenset[str]
-    """What was tried, and commands by their kinds."""
     acts: int
 
     def cure(self, known: str, what: str) -> str:
         """The cure of an error that came when `what` was tried, known so far by `known`; "" where nothing changes."""
         if not is_open(known):
             return ""
-        command = what[1:-1] if what.startswith("`") else ""
-        if what in self.succeeded or (command and kind_of(command) in self.succeeded):
-            return f"{brief(what)} succeeded later" if command else FORGOTTEN
+        if what in self.succeeded:
+            return f"{brief(what)} succeeded later" if what.startswith("`") else FORGOTTEN
         moved_on = what and what not in self.tried and self.acts > MOVED_ON
-        return LEFT if moved_on and not known and not judges(command) else ""
+        return LEFT if moved_on and not known and not judges(what.strip("`")) else ""
 
 
 def since(done: Sequence[Deed]) -> Since:
-    succeeded: dict[str, set[str]] = {}
-    failing: dict[str, str] = {}
-    for deed in done:
-        what, kind = tried(deed), _kind(deed)
-        if deed.failed and not is_refused(deed):
-            succeeded.pop(kind, None)
-            failing[kind] = what
-        elif deed.verdict == "ok" and (_shows_its_end(deed) or failing.get(kind, what) == what):
-            succeeded.setdefault(kind, set()).update((what, kind) if _shows_its_end(deed) else (what,))
-            failing.pop(kind, None)
-    everything = frozenset(what for found in succeeded.values() for what in found)
-    return Since(frozenset(map(tried, done)), everything, sum(not _looks(deed) for deed in done))
+    last = {tried(deed): deed for deed in done}
+    succeeded = frozenset(what for what, deed in last.items() if deed.verdict == "ok" and not deed.failed)
+    return Since(frozenset(last), succeeded, sum(not _looks(deed) for deed in done))
 
 
 def tried(deed: Deed) -> str:
     """What was to be done, by which it is known again: a command stands in ticks."""
-    goal = _bounded(" ".join((deed.command or deed.goal).split()))
+    goal = " ".join((deed.command or deed.goal).split())
+    if len(goal) > LONGEST_KEY:  # by its beginning, and a hash of all of it
+        goal = f"{beginning(goal, LONGEST_KEY)} {digest(goal.encode('utf-8', 'surrogatepass'))[:16]}"
     return f"`{goal}`" if deed.command else goal
-
-
-def _bounded(goal: str) -> str:
-    """What is long by its beginning, and a hash of all of it."""
-    if len(goal) <= LONGEST_KEY:
-        return goal
-    return f"{beginning(goal, LONGEST_KEY)} {digest(goal.encode('utf-8', 'surrogatepass'))[:16]}"
 
 
 def brief(what: str) -> str:
@@ -313,7 +275,7 @@ def telling_line(result: ToolResult) -> str:
 def _why(lines: Sequence[str], at: int) -> str:
     """Why a test failed, in a line that names a place: the last of the test's own that says so, as it ends there; where
     it has none below its name, one above."""
-    if not _TEST.match(lines[at]) or _TELLS_WHY.match(lines[at]):
+    if not _TEST.match(lines[at]) or (lines[at].startswith("FAILED") and _BECAUSE in lines[at]):
         return ""
     own = takewhile(lambda line: not _PARTS.match(line), lines[at + 1 : at + 1 + OF_A_TEST])
     below = [line for line in own if _LOCATED.match(line) or _PANICS.match(line)][::-1]
@@ -351,7 +313,8 @@ def _candidates(lines: Sequence[str]) -> Iterator[int]:
     yield from (*long[:1], *range(len(lines))[:1])
 
 
-def _healed(item: _Open, by: Deed, changed: Sequence[str]) -> Trouble:
+def _healed(item: _Open, changed: Sequence[str]) -> Trouble:
     files = list(dict.fromkeys(map(posixpath.basename, changed[item.changes :])))[-MOST_FILES:]
     how = f"after changes to {', '.join(files)}" if files else "on a later try"
-    return _told(item)._replace(cure=f"{brief(tried(by))} succeeded {how}")
+    told = _told(item)
+    return told._replace(cure=f"{brief(told.tried)} succeeded {how}")

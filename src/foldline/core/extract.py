@@ -45,8 +45,8 @@ LENGTHS = (600, 300, 120, 40)
 """Characters of a quotation in the goal and the task: as many as there is room for."""
 BEGINNING = 120
 """Characters of a first request that is too long for the goal."""
-SINCE = " since the earlier summary"
-"""What is said of a request before which there were others that nobody knows."""
+AS_KNOWN = ", as far as known"
+"""What is said of a request before which there may have been others: a summary stands for them."""
 REQUEST = 120
 """Characters of the latest request in the task: it stands in the view as it is."""
 FEWEST_WORDS, FIRST_FEW = 3, 5
@@ -171,10 +171,10 @@ def _quote(text: str, length: int) -> str:
 
 def _goal(facts: Facts, length: int) -> str:
     """What the user asked first; by its beginning where it is long, for then it stands below."""
-    said, earlier = _first_request(facts), facts.first("earlier")
+    said = _first_request(facts)
     if said is None:
         return ""
-    lead = SINCE if earlier and earlier.at < said.at else ""
+    lead = AS_KNOWN if facts.first("earlier") else ""
     return f"First asked{lead}: {_quote(said.text, length if len(said.text) <= length else BEGINNING)}"
 
 

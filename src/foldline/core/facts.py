@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from foldline.core.announced import announced, announces
 from foldline.core.deeds import Deed
-from foldline.core.errors_seen import FORGOTTEN, REFUSED, is_open, kind_of, since, troubles
+from foldline.core.errors_seen import FORGOTTEN, REFUSED, is_open, since, troubles
 from foldline.core.offers import names_several, taken
 from foldline.core.plans import LISTED, latest_tasks, listed
 from foldline.core.reaching import reached
@@ -126,20 +126,15 @@ def _told_again(later: Facts) -> Callable[[Fact], bool]:
     again and only the last time counts."""
     errors, deeds = later.of("error"), later.of("reached")
     seen = {(fact.source, fact.text) for fact in errors}
-    failed = {_kind(fact.key) for fact in errors if fact.key and fact.about != REFUSED}
+    failed = {fact.key for fact in errors if fact.key and fact.about != REFUSED}
     done = {fact.about for fact in deeds} - {""}
 
     def is_told(fact: Fact) -> bool:
         if fact.kind == "error":
-            return (fact.source, fact.text) in seen or (is_open(fact.about) and _kind(fact.key) in failed)
+            return (fact.source, fact.text) in seen or (is_open(fact.about) and fact.key in failed)
         return fact.kind == "reached" and fact.about in done
 
     return is_told
-
-
-def _kind(key: str) -> str:
-    """What was tried, by which it is known again: a command without what shortens its output."""
-    return kind_of(key[1:-1]) if key.startswith("`") else key
 
 
 def _worded(earlier: Iterable[Fact], later: Iterable[Fact]) -> dict[Fact, Fact]:

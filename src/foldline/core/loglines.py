@@ -33,6 +33,9 @@ UNDONE = re.compile(f"(?:{FAILED}|{REFUSED})$")
 """… whichever it was."""
 PLAIN_CALLS = ("command: ", "pattern: ")
 """How a call begins that needs no label: that a command was run and something searched for is seen."""
+_GOALS = re.compile(
+    r"(?:command|cmd|script|pattern|query|url|path|file_path|filePath|absolute_path|target_file|notebook_path): "
+)
 _CLOSES = re.compile(
     r"\s*(?:[\])}][\])};,]*(?:\s?(?:else|finally|catch)\b[^{}]{0,40}\{)?|(?:else|try|finally):|else|fi|done|esac|end)\s*$"
 )
@@ -82,6 +85,11 @@ class Line(NamedTuple):
     def is_whole(self) -> bool:
         """It is an argument of a call as a whole, and says what was done rather than how."""
         return not self.is_spoken and not self.is_tools and self.weight in (1.0, LOOKED)
+
+    @property
+    def is_goal(self) -> bool:
+        """It names a file, a command or what was searched for, as a whole."""
+        return self.is_whole and _GOALS.match(self.text) is not None
 
     @property
     def is_done(self) -> bool:

@@ -89,7 +89,11 @@ def _label(label: str, lines: Sequence[Line]) -> str:
 
 def _carried_label(label: str, lines: Sequence[Line]) -> str:
     """The label that lines had in an earlier summary; that of a call where its beginning is there no more."""
-    return label.removesuffix(_CALL).rstrip() if lines[0].is_plain else label
+    return label.removesuffix(_CALL).rstrip() if lines[0].is_plain and _is_call(label) else label
+
+
+def _is_call(label: str) -> bool:
+    return f" {label}".endswith(f" {_CALL}")
 
 
 def _plainly(text: str) -> str:
@@ -127,21 +131,22 @@ def _unquoted(text: str) -> str:
 
 def carried(text: str) -> Iterator[Line]:
     """The lines of an earlier summary, with the labels they had there; its messages are counted back from its end."""
-    label, lines = "", text.splitlines()
+    label, torn, lines = "", False, text.splitlines()
     message = -1 - sum(not raw.strip() for raw in lines)
     for raw in lines:
         if not raw.strip():
-            label, message = "", message + 1
+            label, torn, message = "", False, message + 1
             continue
         found = _LABEL.match(raw)
+        torn = torn and not found
         inner = raw[1:] if raw[0] == " " and _LABEL.match(raw, 1) else raw  # moved in when it was shown
         label, words = (found.group(1), found.group(2) or "") if found else (label, inner)
         if words.startswith(PLAIN_CALLS) and (not label or label.isdigit()):
             label = f"{label} {_CALL}".lstrip()
         words = words[1:] if words.startswith(_SAID_SO) else words
-        line = Line(words.rstrip(), label, message, plain=label.endswith(_CALL))
-        whole = line.is_tools or _ARGUMENT.match(words)
-        line = line._replace(weight=weight_of(words) if line.is_spoken else 1.0 if whole else TORN)
+        line = Line(words.rstrip(), label, message, plain=_is_call(label))
+        torn = bool(label) and (torn or not _ARGUMENT.match(words))
+        line = line._replace(weight=weight_of(words) if line.is_spoken else TORN if torn and not line.is_tools else 1.0)
         if line.is_tools:
             line = line._replace(text=_unquoted(line.text.strip()))
         if line.text.strip():

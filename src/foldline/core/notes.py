@@ -40,12 +40,12 @@ TITLES = {
     "said": "What else the user said, in order",
     "tasks": "Tasks",
     "reached": "Commits, pushes and the like",
-    "errors": "Errors and refusals",
+    "errors": "Errors met",
     "commands": "Commands run",
     "waiting": "Waiting for the user",
 }
 
-NAMES = {"said": "user's messages", "reached": "commits and the like", "earlier": "lines of the earlier summary"}
+NAMES = {"reached": "commits"}
 """What sections are called where nothing of them is shown, if their keys do not say it."""
 
 

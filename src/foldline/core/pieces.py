@@ -44,10 +44,10 @@ RANKS: Mapping[str, float] = {
     "tasks": 1,
     "decisions": 2,
     "said": 3,  # nothing else can bring the user's words back
-    "remarks": 3.5,  # words with which a call was refused: the user's, as the client says
     "again": 4,  # from messages that are plans: only where they do not stand there as a whole
     "earlier": 4.5,  # all that is left of what it stands for
     "files": 5,  # short, and what the next step will touch
+    "remarks": 5.05,  # words with which a call was refused: the user's, as the client says
     "fresh errors": 5.1,
     "fresh reached": 5.1,
     "done": 5.1,  # readers miss what was done more than anything

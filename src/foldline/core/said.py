@@ -54,7 +54,7 @@ _CLOSING = re.compile(
 """Where it turns from telling to telling the agent what to do: that was for then."""
 _QUOTES = (
     "## Goal\nFirst asked: ",
-    "## Goal\nFirst asked since the earlier summary: ",
+    "## Goal\nFirst asked, as far as known: ",
     "## Immediate Task\nCONTINUE: ",
 )
 """Where a summary made without a model quotes the user."""

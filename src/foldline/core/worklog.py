@@ -124,7 +124,8 @@ def _called(call: ToolCall, index: int, outcome: str) -> Iterator[Line]:
     label, tells = subject(call) + outcome, LOOKED if reads(call) or searches(call) else 1.0
     arguments = call.parsed()
     if not arguments:
-        yield from (Line(line, label, index) for line in _lines(call.arguments, closing=True))
+        raw = tuple(_lines(call.arguments, closing=True))
+        yield from (Line(line, label, index, TORN if len(raw) > 1 else tells) for line in raw)
     for name, value in arguments.items():
         if value is False:  # what was not asked for tells nothing
             continue
