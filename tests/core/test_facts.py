@@ -569,3 +569,13 @@ def test_of_a_long_paste_the_ends_are_searched_for_rules_and_nothing_is_quoted_i
     assert set(rules[1:-1]) <= set(lines.split("\n"))
     assert len(rules) < 5_000
     assert found.of("user")[0].text.endswith("Always be brief.")
+
+
+def test_what_was_perhaps_cured_is_cured_by_the_same_command_and_told_anew_when_it_fails_again():
+    perhaps = Fact("error", "TypeError: old", "s", 1, "perhaps cured: `make lint` passed later", "`make test`")
+    again = (says("", call("a", "Bash", command="make test")), result("a", "fine"))
+    [cured] = Facts((perhaps,)).since(tuple(deeds(again, pair(again, Grammar())))).facts
+    assert cured.about == "`make test` succeeded later"
+    broken = Fact("error", "TypeError: new", "t", 5, "", "`make test`")
+    assert Facts((perhaps,)).then(Facts((broken,))) == Facts((broken,))
+    assert Facts((cured,)).then(Facts((broken,))) == Facts((cured, broken))
