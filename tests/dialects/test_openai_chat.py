@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
 
 from dialects.helpers import (
-    assert_comes_back,
-    assert_detected,
     assert_object_survives,
     assert_parts_suffice,
-    assert_stubs_fit,
-    elements,
     read,
 )
 from foldline.dialects import jsontext
@@ -20,76 +15,8 @@ from foldline.dialects.openai_chat import OpenAIChat
 from foldline.errors import MalformedInput
 from foldline.model import Media, Message, Opaque, Origin, Text, Thinking, ToolCall, ToolResult
 from foldline.validators import check
-from strategies import broken, conversations, json_values
 
 DIALECT = OpenAIChat()
-MANY = settings(max_examples=200, deadline=None)
-
-
-@MANY
-@given(conversations("openai-chat"))
-def test_a_request_comes_back_as_it_was(request_):
-    assert_comes_back(DIALECT, request_)
-
-
-@MANY
-@given(conversations("openai-chat"))
-def test_the_parts_alone_make_the_same_request(request_):
-    assert_parts_suffice(DIALECT, request_)
-
-
-@MANY
-@given(broken("openai-chat"))
-def test_faults_come_back_as_they_were(request_):
-    assert_parts_suffice(DIALECT, request_)
-
-
-@settings(max_examples=400, deadline=None)
-@given(elements(DIALECT))
-def test_almost_fitting_elements_survive(element):
-    assert_object_survives(DIALECT, element)
-    assert_parts_suffice(DIALECT, [element])
-
-
-@MANY
-@given(json_values())
-def test_any_json_survives(value):
-    assert_object_survives(DIALECT, {"role": value, "content": value, "parts": value, "type": value})
-    assert_object_survives(DIALECT, value if isinstance(value, dict) else {"x": value})
-
-
-@MANY
-@given(json_values())
-def test_detection_never_fails(value):
-    for document in (
-        value,
-        [value],
-        {DIALECT.slot: value},
-        {DIALECT.slot: [value]},
-        [{"role": "user", "content": [value]}],
-    ):
-        assert 0 <= DIALECT.fits(document) <= 100
-
-
-@MANY
-@given(conversations("openai-chat"))
-def test_stubs_go_where_the_results_were(request_):
-    assert_stubs_fit(DIALECT, request_)
-
-
-@MANY
-@given(conversations("openai-chat"))
-def test_a_request_is_detected(request_):
-    assert_detected(DIALECT, request_)
-
-
-@MANY
-@given(conversations("openai-chat"))
-def test_every_result_finds_its_call(request_):
-    messages = read(DIALECT, request_).messages
-    calls = [call.id for message in messages for call in message.calls]
-    assert calls == [result.call_id for message in messages for result in message.results]
-    assert len(set(calls)) == len(calls)
 
 
 def test_an_assistant_message_becomes_parts():
