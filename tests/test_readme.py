@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from foldline import Budget, Compactor
+from foldline.core.estimate import Estimator
+from foldline.core.meter import Meter
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -119,6 +121,15 @@ def test_the_figure_is_what_the_demo_measures():
 def test_every_page_the_readme_links_to_is_there():
     for link in re.findall(r"\]\(([^)#]+)\)", README):
         assert (ROOT / link).is_file(), link
+
+
+def test_the_page_on_checkpoints_shows_what_is_made():
+    page = (ROOT / "docs" / "checkpoint.md").read_text("utf-8")
+    shown = page.split("```text\n")[1].split("\n```")[0].splitlines()
+    request = json.loads(EXAMPLE.read_text("utf-8"))
+    compactor = Compactor(Budget(window=64_000, reserve=8_000), meter=Meter(Estimator()))
+    made = iter(compactor.compact(request, to=6_000).checkpoint.text.splitlines())
+    assert [line for line in shown if line != "(…)" and line not in made] == []  # all of them, in this order
 
 
 def test_architecture_names_every_module_once():

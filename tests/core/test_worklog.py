@@ -222,6 +222,13 @@ def test_imports_and_the_old_side_of_an_edit_give_way():
     ]
 
 
+def test_what_a_file_needs_gives_way_also_where_it_stands_first():
+    wrote = call("Write", content="from __future__ import annotations\nx = 1 + yes")
+    assert [line.weight for line in entries([says(wrote)])] == [ASIDE, TORN]
+    asked = call("Ask", question="import it?")
+    assert [line.weight for line in entries([says(asked)])] == [1.0]
+
+
 def test_lines_that_explain_weigh_more_also_when_they_are_carried_on():
     words = "It turns out that the cache was stale.\nNow it is read again instead of kept.\nI look at it once more."
     lines = list(entries([says(Text(words))]))

@@ -131,7 +131,8 @@ def _called(call: ToolCall, index: int, outcome: str) -> Iterator[Line]:
             continue
         lines = tuple(_lines(f"{name}: {_plain(value)}", closing=True))
         for number, line in enumerate(lines):
-            aside = name in PASSING or isinstance(value, bool) or (number and _IMPORTS.match(line))
+            imports = len(lines) > 1 and _IMPORTS.match(line, 0 if number else len(name) + 2)
+            aside = name in PASSING or isinstance(value, bool) or imports
             yield Line(line, label, index, ASIDE if aside else TORN if len(lines) > 1 else tells)
 
 
