@@ -57,24 +57,9 @@ _CHECKS = re.compile(
 """Words of commands that judge the work …"""
 _SHOWS = frozenset(
     {
-        *(
-            "awk",
-            "bat",
-            "cat",
-            "cd",
-            "chmod",
-            "cp",
-            "curl",
-            "diff",
-            "echo",
-            "find",
-            "gh",
-            "git",
-            "glab",
-            "grep",
-            "head",
-        ),
-        *("jq", "less", "ls", "mkdir", "mv", "printf", "rg", "rm", "sed", "sort", "tail", "touch", "tree", "wc"),
+        *("awk", "bat", "cat", "cd", "chmod", "cp", "curl", "diff", "echo", "find", "gh", "git", "glab"),
+        *("grep", "head", "jq", "less", "ls", "mkdir", "mv", "printf", "rg", "rm", "sed", "sort", "tail", "touch"),
+        *("tree", "wc"),
     }
 )
 """… and those that only show or move what such words are about."""

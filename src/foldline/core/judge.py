@@ -38,7 +38,7 @@ BINDING = frozenset(
 """Sections that tell the next model what to do, or what the user said."""
 OWN_HEADINGS = frozenset(
     {
-        *(plain(TITLES[section]) for section in ("rules", "earlier", "decisions", "said", "reached", "waiting")),
+        *(plain(TITLES[section]) for section in ("rules", "earlier", "decisions", "said", "commits", "waiting")),
         "notes on the conversation so far",
         "what the user said in order",
         "the latest messages before these notes",

@@ -39,14 +39,11 @@ TITLES = {
     "decisions": "What the user decided",
     "said": "What else the user said, in order",
     "tasks": "Tasks",
-    "reached": "Commits, pushes and the like",
+    "commits": "Commits, pushes and the like",
     "errors": "Errors met",
     "commands": "Commands run",
     "waiting": "Waiting for the user",
 }
-
-NAMES = {"reached": "commits"}
-"""What sections are called where nothing of them is shown, if their keys do not say it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +240,7 @@ def _sections(kept: Sequence[Piece], left: dict[str, int]) -> Iterator[str]:
             yield _framed(section, [*lines, _missing(missing)] if missing else lines)
     absent = left.keys() - {piece.section for piece in kept if piece.order != ROOT}
     if absent:
-        counts = ", ".join(f"{NAMES.get(section, section)} {left[section]:,}" for section in left if section in absent)
+        counts = ", ".join(f"{section} {left[section]:,}" for section in left if section in absent)
         yield f"(Left out for want of room: {counts})"
 
 

@@ -124,7 +124,7 @@ def states(facts: Facts) -> Iterator[Piece]:
     deeds = facts.of("reached")
     for fact in deeds:
         rank = RANKS["fresh reached" if fact in deeds[-FRESH_REACHED:] else "reached"]
-        yield Piece("reached", f"- {_came_of(fact)} [{fact.at + 1}]", rank, fact.at, fact.at)
+        yield Piece("commits", f"- {_came_of(fact)} [{fact.at + 1}]", rank, fact.at, fact.at)
 
 
 def _came_of(fact: Fact) -> str:
