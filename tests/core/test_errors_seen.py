@@ -369,6 +369,13 @@ def test_a_check_whose_end_is_hidden_and_that_says_nothing_cures_only_the_very_s
         "== 12 passed in 3s ==\nsrc/a.py:3: note\nerror: Incompatible",
         "ok 3 - b\nnot ok 4 - c\n# pass 3\n# fail 1",
         "compiling",
+        "12 passed in 1s\nsrc/a.py:3: error: Incompatible types",
+        "12 passed\n  2 failing",
+        "3 passed\nKilled",
+        "3 passed\nsrc/a.py:3:1: F401 unused import",
+        "12 problems (12 errors, 0 warnings)\n  0 errors and 0 warnings potentially fixable",
+        "Found 3 errors in 2 files.\n5 passed",
+        "0 failed, 0 passed",
     ],
 )
 def test_a_check_that_ends_badly_has_not_passed_whatever_it_said_before(end):
@@ -397,3 +404,11 @@ def test_many_failures_that_wait_cost_little():
     started = time.process_time()
     assert len(troubles(known)) == MOST
     assert time.process_time() - started < 3
+
+
+@pytest.mark.parametrize(
+    "end", ["12 passed in 1s", "5 passed, 0 failed", "Failures: 0, Errors: 0\n3 passed", "0 issues."]
+)
+def test_a_check_that_says_that_all_is_well_has_passed(end):
+    (trouble, *_) = found(check("make test", fails=True), check("make check | tail -4", text=end))
+    assert trouble.cure == "perhaps cured: `make check | tail -4` passed later"

@@ -72,4 +72,4 @@ def test_speech_that_stands_elsewhere_leaves_no_gap_and_code_does():
 
 def test_behind_a_line_of_a_file_nothing_is_an_argument_when_the_log_is_read_again():
     log = "[1 Write] file_path: /c.yml\ncontent: a\n  b\nimage: python\n\n[Read] file_path: /d.yml"
-    assert [line.weight == TORN for line in carried(log)] == [False, False, True, True, False]
+    assert [line.weight == TORN for line in carried(log)] == [False, True, True, True, False]

@@ -357,11 +357,27 @@ def test_lines_of_another_summary_are_carried_as_they_are():
     assert list(carried(text)) == [
         Line("- **a.py** holds the parser", "", -2),
         Line("- `b.py` is next", "", -1),
-        Line("quoted words", "3 tool output: x", -1),
-        Line("said again", "4", -1),
+        Line("quoted words", "3 tool output: x", -1, call=1),
+        Line("said again", "4", -1, call=2),
     ]
 
 
 def test_a_tool_whose_name_ends_in_call_keeps_it():
     lines = list(entries([says(call("recall", command="x the_thing"))]))
     assert shown(list(carried(shown(lines, 0))), 0) == shown(lines, 0) == "[1 recall] command: x the_thing"
+
+
+def test_two_calls_on_files_of_one_name_stay_two_however_often_they_are_read_again():
+    both = [call("Edit", file_path=f"/src/{folder}/x.py", new_string="one_a\ntwo_b") for folder in "ab"]
+    once = shown(list(entries([says(Text("Go on now.")), says(*both)])), 0)
+    again = shown(list(carried(once)), 1)
+    assert once.count("[Edit] file_path") == again.count("[Edit] file_path") == 2
+    assert [line.is_goal for line in carried(again) if "file_path" in line.text] == [True, True]
+
+
+def test_lines_of_a_file_are_no_arguments_when_they_are_read_again():
+    wrote = call("Write", file_path="/c.yml", content="name: ci_job\npath: deploy_x\ncommand: rm -rf build_x")
+    lines = list(entries([says(wrote)]))
+    assert (
+        [line.is_goal for line in lines] == [line.is_goal for line in carried(shown(lines, 0))] == [True, *[False] * 3]
+    )

@@ -100,10 +100,15 @@ _PASSED = re.compile(
 )
 """… and in which a check says that it passed."""
 _BROKE = re.compile(
-    r"\b[1-9]\d{0,5} (?:failed|failures?|errors?|problems?|issues?)\b|\bnot succeeded\b|\bFAIL"
-    r"|^not ok\b|^# fail [1-9]|\*\*\* .{0,200}\bError \d"
+    r"error|fail|fatal|panic|killed|fault|interrupt|\bnot (?:ok|met|succeeded)\b|would (?:be )?reformat|did not run|"
+    r"\b0 passed",
+    re.I,
 )
-"""… or that it did not: so no line behind the one that says so may."""
+"""… or that something is wrong: so no line near its end may, …"""
+_NONE = re.compile(
+    r"\b(?:0|no) (?:failed|failing|failures?|errors?|problems?|issues?)\b|\b(?:failed|failures|errors): 0\b", re.I
+)
+"""… but for one that says that nothing is."""
 _ENDS = 600
 """Characters at the end of an output in which that is sought."""
 _LOOK = 20_000
@@ -161,10 +166,9 @@ def _passes(deed: Deed) -> bool:
     """A check that says at its end that all is well."""
     if deed.result is None or deed.failed or not judges(deed.command):
         return False
-    lines = [line for line in reversed(deed.result.text[-_ENDS:].splitlines()) if line.strip()]
-    behind = list(takewhile(lambda line: not _PASSED.search(line), lines))
-    told = lines[: len(behind) + 1]
-    return len(told) > len(behind) and not any(_BROKE.search(line) or _TELLING.match(line) for line in told)
+    lines = deed.result.text[-_ENDS:].splitlines()
+    ill = (_BROKE.search(_NONE.sub("", line)) or _LOCATED.match(line) for line in lines)
+    return any(map(_PASSED.search, lines)) and not any(ill)
 
 
 def _since(item: _Open, passed: Deed | None, acts: int) -> Trouble:

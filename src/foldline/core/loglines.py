@@ -33,7 +33,7 @@ UNDONE = re.compile(f"(?:{FAILED}|{REFUSED})$")
 """… whichever it was."""
 PLAIN_CALLS = ("command: ", "pattern: ")
 """How a call begins that needs no label: that a command was run and something searched for is seen."""
-_GOALS = re.compile(
+GOALS = re.compile(
     r"(?:command|cmd|script|pattern|query|url|path|file_path|filePath|absolute_path|target_file|notebook_path): "
 )
 _CLOSES = re.compile(
@@ -89,7 +89,7 @@ class Line(NamedTuple):
     @property
     def is_goal(self) -> bool:
         """It names a file, a command or what was searched for, as a whole."""
-        return self.is_whole and _GOALS.match(self.text) is not None
+        return self.is_whole and GOALS.match(self.text) is not None
 
     @property
     def is_done(self) -> bool:

@@ -24,12 +24,11 @@ from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from foldline.core.loglines import OFTEN, PLAIN_CALLS, TOOL, TORN, UNDONE, Line, weight_of
+from foldline.core.loglines import GOALS, OFTEN, PLAIN_CALLS, TOOL, TORN, UNDONE, Line, weight_of
 
 _SAID_SO = tuple(f" {begins}" for begins in PLAIN_CALLS)
 """How a line is shown in which the agent only speaks of a call: moved in."""
-_ARGUMENT = re.compile(r"[\w.-]{1,40}: ")
-"""How an argument begins."""
+_DESCRIBES = "description: "
 _LABEL = re.compile(r"\[([^\[\]]{1,200})\](?: (.*))?$")
 _TICKS = re.compile(r"`+")
 _CALL = "call"
@@ -74,7 +73,7 @@ def _entry(lines: Iterable[Line], number: str) -> Iterator[str]:
 
 def _caller(line: Line) -> tuple[str, int]:
     """What lines stand together by. Calls on files stand apart: the files may differ where their names do not."""
-    return line.label, line.call if " " in UNDONE.sub("", line.label) else 0
+    return line.label, line.call if line.message < 0 or " " in UNDONE.sub("", line.label) else 0
 
 
 def _label(label: str, lines: Sequence[Line]) -> str:
@@ -131,21 +130,21 @@ def _unquoted(text: str) -> str:
 
 def carried(text: str) -> Iterator[Line]:
     """The lines of an earlier summary, with the labels they had there; its messages are counted back from its end."""
-    label, torn, lines = "", False, text.splitlines()
+    label, call, torn, lines = "", 0, False, text.splitlines()
     message = -1 - sum(not raw.strip() for raw in lines)
     for raw in lines:
         if not raw.strip():
             label, torn, message = "", False, message + 1
             continue
         found = _LABEL.match(raw)
-        torn = torn and not found
+        call, torn = (call + 1, False) if found else (call, torn)
         inner = raw[1:] if raw[0] == " " and _LABEL.match(raw, 1) else raw  # moved in when it was shown
         label, words = (found.group(1), found.group(2) or "") if found else (label, inner)
         if words.startswith(PLAIN_CALLS) and (not label or label.isdigit()):
             label = f"{label} {_CALL}".lstrip()
         words = words[1:] if words.startswith(_SAID_SO) else words
-        line = Line(words.rstrip(), label, message, plain=_is_call(label))
-        torn = bool(label) and (torn or not _ARGUMENT.match(words))
+        line = Line(words.rstrip(), label, message, call=call, plain=_is_call(label))
+        torn = torn or not (GOALS.match(words) or words.startswith(_DESCRIBES))  # any file has lines like `name: x`
         line = line._replace(weight=weight_of(words) if line.is_spoken else TORN if torn and not line.is_tools else 1.0)
         if line.is_tools:
             line = line._replace(text=_unquoted(line.text.strip()))
