@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from foldline import Budget, Compactor, validators
+from foldline import Archive, Budget, Compactor, validators
 from foldline.errors import CannotFit
 from foldline.testing import SUMMARY, FakeCaller, Session
 
@@ -43,6 +43,43 @@ def test_what_stood_before_a_pivot_is_told_when_that_is_folded_too(dialect, late
     fitted = how(session.request())
     shown = json.dumps(fitted.request)
     assert [words for words in SAID if words not in shown] == []
+
+
+def agents_work(session, first, last, bulk=20):
+    """Steps of which each is about a file of its own, with results that nobody needs again."""
+    for step in range(first, last):
+        call = ("Edit", json.dumps({"file_path": f"/src/part_{step}.py", "text": f"merge_{step}()"}), FILLER * bulk)
+        session.tools(call, text=f"Part {step} needs merge_{step} before it can be sent.")
+    return session
+
+
+def named(shown, last):
+    return {step for step in range(last) if f"merge_{step}()" in shown}
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole history", "view fed back"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_a_small_log_left_out_comes_back_when_there_is_room(dialect, whole, tmp_path):
+    maker = Compactor(Budget(window=200_000, reserve=3_000), archive=Archive(tmp_path / "a.db"), secret=b"s")
+    session = agents_work(begun(dialect).user("Send all parts, please."), 0, 40)
+    small = maker.compact(session.request(), to=1_500)
+    assert len(named(json.dumps(small.request), 40)) < 30
+    done = len(messages_of(session.request()))
+    later = agents_work(session, 40, 44, bulk=600).request()
+    if not whole:
+        messages_of(later)[:done] = messages_of(small.request)
+    large = maker.compact(later, to=6_000)
+    assert large.receipt.generation == 2
+    assert named(json.dumps(large.request), 44) >= set(range(10, 44))
+
+
+def test_the_messages_that_stay_leave_an_earlier_log_its_room():
+    maker, session = Compactor(Budget(window=200_000, reserve=3_000), secret=b"s"), begun("anthropic")
+    agents_work(session.user("Send all parts, please."), 0, 60)
+    maker.compact(session.request(), to=6_000)
+    twice = maker.compact(agents_work(session, 60, 72).request(), to=6_000)
+    once = Compactor(Budget(window=200_000, reserve=3_000), secret=b"s").compact(session.request(), to=6_000)
+    assert len(named(json.dumps(twice.request), 72)) >= len(named(json.dumps(once.request), 72)) * 0.95
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

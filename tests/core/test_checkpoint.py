@@ -13,6 +13,7 @@ from foldline.core.checkpoint import Checkpoint, Composed, Frame, Recipe, compos
 from foldline.core.estimate import estimate
 from foldline.core.facts import Fact, Facts
 from foldline.core.ledger import Command, Ledger
+from foldline.core.loglines import TORN, Line
 from foldline.core.summary import Section, Summary, render
 from foldline.model import REF_LENGTH, Message, Origin, Text, ToolCall, ToolResult
 
@@ -43,6 +44,7 @@ checkpoints = st.builds(
     st.integers(1, 9),
     word,
     word,
+    st.lists(st.builds(Line, word, word, st.integers(-99, -1), st.sampled_from([1.0, TORN])), max_size=3).map(tuple),
 )
 
 
@@ -51,6 +53,12 @@ def test_a_checkpoint_survives_being_saved(checkpoint):
     again = Checkpoint.from_dict(json.loads(json.dumps(checkpoint.to_dict())))
     assert again == checkpoint
     assert again.ref == checkpoint.ref
+
+
+def test_one_saved_before_lines_were_kept_is_read():
+    saved = CHECKPOINT.to_dict()
+    del saved["log"]
+    assert Checkpoint.from_dict(saved) == CHECKPOINT
 
 
 @given(checkpoints, checkpoints)

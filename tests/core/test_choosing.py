@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from foldline.core.choosing import APART, OF_A_CALL, Stock
 from foldline.core.estimate import estimate
-from foldline.core.loglines import FAILED, GAP, OFTEN, REFUSED, Line
+from foldline.core.loglines import FAILED, GAP, LAST, OFTEN, REFUSED, Line
 from foldline.core.logtext import below, carried, shown
 from foldline.core.worklog import entries
 from foldline.model import Message, Origin, Text, ToolCall
@@ -182,3 +182,56 @@ def test_lines_of_a_file_do_not_become_what_was_often_used():
 def test_a_patch_in_raw_text_is_marked_where_it_is_cut():
     patch = "*** Begin Patch\n" + "\n".join(f"+ value_{n} = {n}" for n in range(90)) + "\n*** End Patch"
     assert GAP in log(200, says("", ToolCall("a", "apply_patch", patch))).split("\n")
+
+
+MUCH = 100_000
+"""Tokens in which there is room for everything."""
+
+
+def folded_in_two(messages, at, room, kept):
+    """The log of some messages, the first of which were folded before, with so much room for what was kept of them."""
+    before, since = messages[:at], messages[at:]
+    lines = [*stock(*before).kept(kept, estimate), *entries(since)]
+    return Stock(lines, lambda: (), at, len(since)).within(room, estimate)
+
+
+commands = st.sampled_from(["make check", "git status", "pytest -q tests/rows"])
+steps = st.lists(st.one_of(commands, st.lists(words, min_size=1, max_size=12)), max_size=8)
+
+
+@given(steps, st.integers(0, 8), st.integers(0, 400))
+def test_a_log_is_the_same_whether_it_was_folded_at_once_or_in_two(done, at, room):
+    messages = [
+        says("", call("Bash", command=step))
+        if isinstance(step, str)
+        else says("\n".join(f"{line} of step_{n}_{m}" for m, line in enumerate(step)))
+        for n, step in enumerate(done)
+    ]
+    at = min(at, len(messages))
+    once = shown(stock(*messages).within(room, estimate), 0)
+    assert shown(folded_in_two(messages, at, room, MUCH), at) == once
+
+
+def test_what_found_no_room_once_may_find_it_later():
+    messages = [says("The cure is in mend_parser.py, which nobody calls."), *FILLER]
+    short = stock(*messages).within(120, estimate)
+    assert "mend_parser" not in shown(short, 0)
+    assert "mend_parser" in shown(folded_in_two(messages, len(messages), MUCH, 1_000), 0)
+
+
+def test_what_is_kept_says_how_often_it_was_written_and_counts_back_from_the_end():
+    run = call("Bash", command="make check")
+    messages = [says("", run), says("It failed in rows.py."), says("", run)]
+    assert stock(*messages).kept(MUCH, estimate) == [
+        Line("It failed in rows.py.", "", -2, times=1),
+        Line("command: make check", "Bash", -1, plain=True, times=2),
+    ]
+
+
+def test_what_tools_told_comes_last_again_when_it_was_kept():
+    told = [Line(f"row {n} of table_{n}", "tool output: Read", 1, LAST) for n in range(40)]
+    first = Stock(list(entries([says("I read tables.py.")])), lambda: told, 0, 2).kept(400, estimate)
+    assert told[-1].text in {line.text for line in first}
+    later = [*first, *entries(FILLER)]
+    assert not [line for line in Stock(later, lambda: (), 2, len(FILLER)).within(300, estimate) if line.is_tools]
+    assert [line for line in Stock(later, lambda: (), 2, len(FILLER)).within(MUCH, estimate) if line.is_tools]

@@ -324,7 +324,9 @@ def test_no_quotation_ends_before_its_end(text):
 
 texts = st.text(st.sampled_from("ab `[]x.1"), min_size=1, max_size=12).map(str.strip).filter(bool)
 labels = st.sampled_from(["", "Bash", "tool output: Read a.py", "Edit b.py, failed"])
-lines = st.lists(st.builds(Line, texts, labels, st.integers(0, 5), st.just(1.0)), max_size=8)
+lines = st.lists(
+    st.builds(Line, texts, labels, st.integers(0, 5), st.just(1.0), times=st.none(), reread=st.just(False)), max_size=8
+)
 numbers = st.lists(st.integers(0, 5), unique=True).map(sorted)
 
 
@@ -355,10 +357,10 @@ def test_the_first_message_after_the_user_spoke_has_its_number(chosen, asked):
 def test_lines_of_another_summary_are_carried_as_they_are():
     text = "- **a.py** holds the parser\n\n- `b.py` is next\n[3 tool output: x]\n  `quoted words`\n[4] said again"
     assert list(carried(text)) == [
-        Line("- **a.py** holds the parser", "", -2),
-        Line("- `b.py` is next", "", -1),
-        Line("quoted words", "3 tool output: x", -1, call=1),
-        Line("said again", "4", -1, call=2),
+        Line("- **a.py** holds the parser", "", -2, reread=True),
+        Line("- `b.py` is next", "", -1, reread=True),
+        Line("quoted words", "3 tool output: x", -1, call=1, reread=True),
+        Line("said again", "4", -1, call=2, reread=True),
     ]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from foldline.core.extract import VERSION as EXTRACT
 from foldline.core.facts import Facts
 from foldline.core.ledger import Ledger
+from foldline.core.loglines import Line
 from foldline.core.notes import SNAPSHOT_LENGTH, WHOLE, notes
 from foldline.core.prompts import fill, prompt
 from foldline.core.summary import Summary, render
@@ -54,6 +55,8 @@ class Checkpoint:
     generation: int = 1
     parent: str = ""
     scope: str = ""
+    log: tuple[Line, ...] = ()
+    """Where there was no model: the lines that the next log is chosen from, more of them than this one shows."""
 
     @property
     def ref(self) -> str:
@@ -78,6 +81,7 @@ class Checkpoint:
             "generation": self.generation,
             "parent": self.parent,
             "scope": self.scope,
+            "log": [list(line) for line in self.log],
         }
 
     @classmethod
@@ -89,6 +93,7 @@ class Checkpoint:
                 "summary": Summary.from_dict(saved["summary"]),
                 "facts": Facts.from_dict(saved["facts"]),
                 "ledger": Ledger.from_dict(saved["ledger"]),
+                "log": tuple(Line(*line) for line in saved.get("log", ())),
             }
         )
 

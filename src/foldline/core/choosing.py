@@ -23,7 +23,7 @@ from itertools import groupby
 from typing import TypeAlias
 
 from foldline.core.laying import laid_out
-from foldline.core.loglines import ASIDE, CAUSE, GAP, OFTEN, TORN, Line, closes
+from foldline.core.loglines import ASIDE, CAUSE, GAP, LAST, OFTEN, TORN, Line, closes
 
 Size: TypeAlias = Callable[[str], int]
 
@@ -38,6 +38,8 @@ MOST_OFTEN = 8
 written again seven times as often as one of the newest, and one that was written three times four times."""
 OFTEN_BEFORE = 2
 """How often more a line was written, at the least, that an earlier log says was often used."""
+KEPT = 3
+"""How much longer than the log that is shown the one is that the next fold chooses from."""
 PLAIN = 0.3
 """What a plain word is worth beside a name: prose tells what was found and done, with or without names."""
 HALF_LIFE = 0.25
@@ -84,14 +86,40 @@ class Stock:
     def within(self, room: int, size: Size) -> list[Line]:
         """What was wrong, the newest of the agent's lines, the rest by worth, then what tools told last."""
         shelf = _Shelf(max(room, 0), size)
+        recent = self._take_own(shelf)
+        self._take_told(shelf)
+        return laid_out(self.lines, shelf.chosen, self._often(shelf.chosen, recent))
+
+    def kept(self, room: int, size: Size) -> list[Line]:
+        """What the next fold chooses from, where this one shows a log in `room`: the lines of a longer one. Their
+        messages are counted back from the end, and each says how often it was written."""
+        shelf = _Shelf(max(room, 0) * KEPT, size)
+        self._take_own(shelf)
+        shelf.room -= max(room, 0) * (KEPT - 1)
+        self._take_told(shelf)
+        chosen = {place: line._replace(times=self._written(place, line)) for place, line in shelf.chosen.items()}
+        laid = laid_out(self.lines, chosen, frozenset())
+        return [line._replace(message=line.message - self.count) for line in laid]
+
+    def _written(self, place: int, line: Line) -> int | None:
+        """How often a line was written, told of one of those that are alike; not known of what tools told."""
+        if place >= len(self.lines):
+            return None
+        return self._times[line.text, line.is_spoken] if place in self._once else 0
+
+    def _take_own(self, shelf: _Shelf) -> frozenset[int]:
+        """Takes the agent's lines, and tells which of them were taken for being new."""
+        room = shelf.room
         self._take_by_worth(shelf, self._causes, int(room * (1 - CAUSES_SHARE)))
         newest = {place: line for place, line in self._newest.items() if place not in shelf.chosen}
         shelf.take_newest(newest, int(room * (1 - NEWEST_SHARE)), NEWEST_MISSES, self._closing)
         recent = frozenset(shelf.chosen)
         self._take_by_worth(shelf, self._runs(shelf.chosen))
+        return recent
+
+    def _take_told(self, shelf: _Shelf) -> None:
         if shelf.room > LEAST_TOLD:
             shelf.take_newest(self._untold, 0, MOST_MISSES, {})
-        return laid_out(self.lines, shelf.chosen, self._often(shelf.chosen, recent))
 
     def _often(self, chosen: Mapping[int, Line], recent: Container[int]) -> frozenset[int]:
         """Files and commands of older calls of which nothing else is shown, and that were used more than once."""
@@ -137,8 +165,10 @@ class Stock:
 
     @cached_property
     def _untold(self) -> dict[int, Line]:
+        """What tools told, that of an earlier log first."""
         known = {line.text for line in self._once.values()}
-        return _once((line for line in self.told() if line.text not in known), len(self.lines))
+        before = {place: line for place, line in self._once.items() if line.weight == LAST}
+        return before | _once((line for line in self.told() if line.text not in known), len(self.lines))
 
     @cached_property
     def _named(self) -> dict[int, frozenset[str]]:
@@ -157,27 +187,26 @@ class Stock:
     @cached_property
     def _times(self) -> Counter[tuple[str, bool]]:
         """How often each line was written, in speech or in calls, as far as known."""
-        found = Counter((line.text, line.is_spoken) for line in self.lines if line.is_done)
+        found: Counter[tuple[str, bool]] = Counter()
         for line in self.lines:
-            found[line.text, False] += OFTEN_BEFORE * (line.label == OFTEN)
+            found[line.text, line.is_spoken] += line.is_done if line.times is None else line.times
+            found[line.text, False] += OFTEN_BEFORE * (line.label == OFTEN and line.times is None)
         return found
 
     @cached_property
     def _worths(self) -> dict[str, float]:
         """What each name is worth: how lately it was written, and how rare it is.
 
-        Of lines that an earlier summary carried on only the order is known: they are taken to be spread over its
+        Of lines that were read from an earlier log only the order is known: they are taken to be spread over its
         messages.
         """
         lines, named = self._once, self._named
-        apart = self.before / max(-min((line.message for line in lines.values()), default=0), 1)
+        apart = self.before / max(-min((line.message for line in lines.values() if line.reread), default=0), 1)
         spread = Counter(name for found in named.values() for name in found)
-        last = {name: lines[number].message for number, found in named.items() for name in found}
+        last = {name: _place(lines[number], apart) for number, found in named.items() for name in found}
         fade = math.log(2) / max(HALF_LIFE * (self.before + self.count), 1)
         return {
-            name: (PLAIN if name[0] == " " else 1.0)
-            * math.exp(fade * (at * (apart if at < 0 else 1) - self.count))
-            / math.sqrt(spread[name])
+            name: (PLAIN if name[0] == " " else 1.0) * math.exp(fade * (at - self.count)) / math.sqrt(spread[name])
             for name, at in last.items()
         }
 
@@ -216,7 +245,8 @@ class Stock:
 
     def _runs(self, chosen: Container[int]) -> Iterator[tuple[int, ...]]:
         """The lines that are not chosen yet, by their places, as many as stand together in one text or call."""
-        free = ((place, line) for place, line in self._once.items() if place not in chosen)
+        own = ((place, line) for place, line in self._once.items() if line.weight != LAST)
+        free = ((place, line) for place, line in own if place not in chosen)
         for _, group in groupby(free, key=lambda item: item[1].entry):
             places = [place for place, _ in group]
             runs = (tuple(places[at : at + TOGETHER]) for at in range(0, len(places), TOGETHER))
@@ -225,6 +255,11 @@ class Stock:
     def _tells(self, run: Sequence[int]) -> bool:
         """It names something, in more than a word."""
         return any(map(self._named.get, run)) and sum(len(self._once[place].text) for place in run) >= TOLD
+
+
+def _place(line: Line, apart: float) -> float:
+    """About which message it is from, the first of those at hand being 0."""
+    return line.message * apart if line.reread else line.message
 
 
 def _is_code(line: Line, *, far: bool) -> bool:
@@ -259,7 +294,7 @@ class _Shelf:
     def _label(self, line: Line) -> int:
         if line.is_plain:
             return 1
-        name = line.label if line.is_tools or line.message < 0 else line.label.partition(" ")[0]
+        name = line.label if line.is_tools or line.reread else line.label.partition(" ")[0]
         return self.size(name) + LABEL_MARKS
 
     def take_newest(self, lines: dict[int, Line], least: int, most: int, closing: Mapping[int, Line]) -> None:
@@ -268,8 +303,8 @@ class _Shelf:
         misses = 0
         for place in reversed(lines):
             if self.takes(place, lines[place], least):
-                at = place + 1
-                while at in closing and self.takes(at, closing[at], least):
+                at, entry = place + 1, lines[place].entry
+                while at in closing and closing[at].entry == entry and self.takes(at, closing[at], least):
                     at += 1
             elif (misses := misses + 1) >= most:
                 return

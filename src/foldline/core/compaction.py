@@ -67,9 +67,15 @@ class Folded:
 
     shown: Shown
     checkpoint: Checkpoint
-    covered: tuple[str, ...]
+    span: Span
+    """What was folded."""
     written: Written
     left_out: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def covered(self) -> tuple[str, ...]:
+        """The names of the messages that were folded."""
+        return tuple(message.identity for message in self.span.messages)
 
     @property
     def view(self) -> tuple[Message, ...]:
@@ -152,7 +158,7 @@ class Compaction:
     def run(self) -> Generator[Asking, list[Any], Folded | None]:
         found: list[Folded] = []
         chosen = yield from self._chosen(found)
-        return self._accounted(chosen, found) if chosen else None
+        return self._with_log(self._accounted(chosen, found)) if chosen else None
 
     def _chosen(self, found: list[Folded]) -> Generator[Asking, list[Any], Folded | None]:
         """The best attempt. All of them are put into `found`."""
@@ -184,6 +190,13 @@ class Compaction:
             return self._longest(*([folded for folded in some if folded.lost == fewest] for some in (fitting, seeing)))
         self._must_fit(min(found, key=_tokens_of, default=None))
         return None
+
+    def _with_log(self, folded: Folded) -> Folded:
+        """With the lines that the next log is chosen from: a log of a log would forget more each time."""
+        if folded.written.author != EXTRACTED:
+            return folded
+        log = folded.span.extractor.kept(folded.written.summary.get("context"), self.size)
+        return replace(folded, checkpoint=replace(folded.checkpoint, log=log))
 
     def _accounted(self, chosen: Folded, found: Sequence[Folded]) -> Folded:
         """With the reason why what a model wrote is not what is shown, where that is so."""
@@ -281,7 +294,7 @@ class Compaction:
             return None
         short = (("summary", written.left_out), (IN_PART, composed.in_part))
         left_out = (*composed.left_out, *((what, count) for what, count in short if count))
-        return Folded(shown, checkpoint, tuple(message.identity for message in span.messages), written, left_out)
+        return Folded(shown, checkpoint, span, written, left_out)
 
     def _clamped(self, cut: int, step: _Step) -> tuple[PruneSettings | None, int]:
         """How the results behind the cut are shortened, and the tokens that are left then."""

@@ -18,7 +18,7 @@ from foldline.core.choosing import Size, Stock
 from foldline.core.deeds import Deed
 from foldline.core.errors_seen import is_refused
 from foldline.core.facts import Fact, Facts
-from foldline.core.loglines import FAILED, REFUSED
+from foldline.core.loglines import FAILED, REFUSED, Line
 from foldline.core.logtext import below, carried, shown
 from foldline.core.shorten import shorten
 from foldline.core.styles import CHECKPOINT
@@ -28,7 +28,7 @@ from foldline.core.tools import command_of
 from foldline.core.worklog import answers, entries, outcomes, subject
 from foldline.model import Message, Origin
 
-VERSION = "extract/9"
+VERSION = "extract/10"
 LOG = "Work Log"
 TASK_SHARE = 8
 """The task and the goal each take at most this part of the room: both stand elsewhere in full."""
@@ -60,8 +60,8 @@ _WORD = re.compile(r"[A-Za-z0-9_'’-]+|[^\W\x00-\x7f]")
 
 class Extractor:
     """Extraction of some messages, `first` being the number of the first of them. `done` is what was done in them,
-    `start` where that counts from; `previous` the summary of what came before. Their lines are read once, however often
-    a summary is wanted."""
+    `start` where that counts from; `previous` the summary of what came before, `log` the lines that were kept with it.
+    Their lines are read once, however often a summary is wanted."""
 
     def __init__(
         self,
@@ -69,10 +69,11 @@ class Extractor:
         *,
         first: int = 0,
         previous: Summary | None = None,
+        log: Sequence[Line] = (),
         done: Sequence[Deed] = (),
         start: int = 0,
     ) -> None:
-        self.messages, self.first, self.previous = messages, first, previous
+        self.messages, self.first, self.previous, self.log = messages, first, previous, log
         self.done, self.start = done, start
         self._sizes: dict[Size, Size] = {}
 
@@ -84,7 +85,7 @@ class Extractor:
             if deed.failed
         }
         found = (*entries(self.messages, undone), *outcomes(self.done, self.start))
-        before = carried(self.previous.get("context")) if self.previous else ()
+        before = self.log or (carried(self.previous.get("context")) if self.previous else ())
         lines = [*before, *sorted(found, key=lambda line: line.message)]
         return Stock(lines, partial(answers, self.messages), self.first, len(self.messages))
 
@@ -95,29 +96,34 @@ class Extractor:
     def summary(self, facts: Facts, room: int, size: Size) -> Summary:
         """The best summary in `room` tokens."""
         share = room // TASK_SHARE
+        asked = [*(fact.at - self.first for fact in facts.of("user") if fact.at < self.first), *self._asked]
         task = _longest(lambda length: _task(facts, length), share, size)
         goal = _longest(lambda length: _goal(facts, length), share, size, LENGTHS[:-1])
         room -= _cost(task, size) + _cost(goal, size) + HEADING_TOKENS
         earlier = _earlier(self.previous, room // EARLIER_SHARE, size)
         room -= sum(_cost(section.text, size) for section in earlier)
-        log = self._log(room, size)
+        log = self._log(room, size, asked)
         doing = _longest(lambda length: self._doing(facts, length, log), share - size(task), size)
         if doing:
             task = f"{task}\n{doing}".lstrip()
-            log = self._log(room - _cost(doing, size), size)
+            log = self._log(room - _cost(doing, size), size, asked)
         written = {section.key: section for section in earlier}
         titles = {heading.key: heading.title for heading in CHECKPOINT.headings} | {"context": LOG}
         made = {"goal": goal, "context": log, "immediate": task}
         written |= {key: Section(key, titles[key], text) for key, text in made.items() if text}
         return Summary("checkpoint", tuple(written[key] for key in titles if key in written), VERSION)
 
-    def _log(self, room: int, size: Size) -> str:
+    def kept(self, log: str, size: Size) -> tuple[Line, ...]:
+        """The lines that the next extraction chooses from, where this log is shown."""
+        return tuple(self._stock.kept(size(log), self._sizes.setdefault(size, lru_cache(maxsize=None)(size))))
+
+    def _log(self, room: int, size: Size, asked: Sequence[int]) -> str:
         """The lines in as much room as there is. Lines have fewer tokens together than each by itself: so twice, where
         that left room for more of them."""
         sized = self._sizes.setdefault(size, lru_cache(maxsize=None)(size))
 
         def made(wanted: int) -> str:
-            return shown(self._stock.within(wanted, sized), self.first, self._asked)
+            return shown(self._stock.within(wanted, sized), self.first, asked)
 
         text = made(room)
         spare = room - size(text)

@@ -28,7 +28,7 @@ def laid_out(lines: Sequence[Line], chosen: Mapping[int, Line], often: Container
     for place in sorted(rest, reverse=True):
         if _announces(rest[place]) and _is_gap(lines, place, rest, told):
             del rest[place]
-    found = [line._replace(label=OFTEN, message=min(first, 0) - 1, call=0, plain=False) for line in top]
+    found = [line._replace(label=OFTEN, message=min(first, 0) - 1, call=0, plain=False, reread=True) for line in top]
     for place in sorted(rest, key=lambda place: (rest[place].message, place)):
         found.append(rest[place])
         if _is_gap(lines, place, rest, told):

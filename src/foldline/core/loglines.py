@@ -22,6 +22,8 @@ WHY = 2.0
 said last before the user spoke again: there it tells what was done."""
 CAUSE = 3.0
 """The same of a line in which it says what was wrong."""
+LAST = 0.0
+"""The same of what tools told: it is shown where all the rest has found room."""
 GAP = "…"
 """A line that stands for those left out of a text or call."""
 TOOL = "tool output"
@@ -55,7 +57,7 @@ _FINDS = re.compile(
 
 
 class Line(NamedTuple):
-    """A line, the label of the entry it is in, and the index of its message (below 0: of an earlier summary)."""
+    """A line, the label of the entry it is in, and the index of its message (below 0: before the messages at hand)."""
 
     text: str
     label: str
@@ -66,6 +68,10 @@ class Line(NamedTuple):
     """Which part of its message it is from, if it is from a call."""
     plain: bool = False
     """What kind of call that is can be seen where it begins."""
+    times: int | None = None
+    """How often it was written, where that is known from before."""
+    reread: bool = False
+    """It is read from the text of an earlier log: its label is as it stood there, and its message known by order."""
 
     @property
     def entry(self) -> tuple[int, str, int, bool]:

@@ -50,10 +50,10 @@ def shown(chosen: Iterable[Line], first: int, asked: Sequence[int] = ()) -> str:
     indices of the user's messages, in order."""
     found: list[str] = []
     turn = -1
-    for message, entry in groupby(chosen, key=lambda line: line.message):
-        now = bisect(asked, message)
-        number = str(first + message + 1) if now != turn and message >= 0 else ""
-        turn = now if message >= 0 else turn
+    for (message, reread), entry in groupby(chosen, key=lambda line: (line.message, line.reread)):
+        now = turn if reread else bisect(asked, message)
+        number = str(first + message + 1) if now != turn else ""
+        turn = now
         found += ["", *_entry(entry, number)]
     return "\n".join(found[1:])
 
@@ -63,7 +63,7 @@ def _entry(lines: Iterable[Line], number: str) -> Iterator[str]:
     for place, ((label, _), group) in enumerate(groupby(lines, key=_caller)):
         same = list(group)
         head, *rest = map(_quoted, same)
-        told = _carried_label(label, same) if same[0].message < 0 else _label(label, same)
+        told = _carried_label(label, same) if same[0].reread else _label(label, same)
         marks = " ".join(filter(None, ("" if place else number, told)))
         if place and not marks:
             yield ""
@@ -73,7 +73,7 @@ def _entry(lines: Iterable[Line], number: str) -> Iterator[str]:
 
 def _caller(line: Line) -> tuple[str, int]:
     """What lines stand together by. Calls on files stand apart: the files may differ where their names do not."""
-    return line.label, line.call if line.message < 0 or " " in UNDONE.sub("", line.label) else 0
+    return line.label, line.call if line.reread or " " in UNDONE.sub("", line.label) else 0
 
 
 def _label(label: str, lines: Sequence[Line]) -> str:
@@ -143,7 +143,7 @@ def carried(text: str) -> Iterator[Line]:
         if words.startswith(PLAIN_CALLS) and (not label or label.isdigit()):
             label = f"{label} {_CALL}".lstrip()
         words = words[1:] if words.startswith(_SAID_SO) else words
-        line = Line(words.rstrip(), label, message, call=call, plain=_is_call(label))
+        line = Line(words.rstrip(), label, message, call=call, plain=_is_call(label), reread=True)
         torn = torn or not (GOALS.match(words) or words.startswith(_DESCRIBES))  # any file has lines like `name: x`
         line = line._replace(weight=weight_of(words) if line.is_spoken else TORN if torn and not line.is_tools else 1.0)
         if line.is_tools:

@@ -200,7 +200,7 @@ class Rooms:
     def _roomy(self, free: int) -> int:
         """Tokens of the longest tail that leaves room for a log of all that the agent wrote before it."""
         begin, own = self.ground.begin, self._own
-        log, tail = sum(own), 0
+        log, tail = self._logged + sum(own), 0
         free -= self.words + FRAME
         for index in range(len(self.ground.messages) - 1, begin - 1, -1):
             log -= own[index - begin]
@@ -209,6 +209,16 @@ class Rooms:
                 break
             tail += tokens
         return tail
+
+    @cached_property
+    def _logged(self) -> int:
+        """Tokens of the agent's lines before these messages that a log is chosen from."""
+        past = self.ground.past
+        if past is None:
+            return 0
+        return sum(self.size(line.text) + 2 for line in past.log if not line.is_tools) or self.size(
+            past.summary.get("context")
+        )
 
     @cached_property
     def _own(self) -> list[int]:

@@ -70,8 +70,8 @@ class Span:
 
     @cached_property
     def extractor(self) -> Extractor:
-        previous = self.previous.summary if self.previous else None
-        return Extractor(self.messages, first=self.first, previous=previous, done=self.deeds, start=self.start)
+        previous, log = (self.previous.summary, self.previous.log) if self.previous else (None, ())
+        return Extractor(self.messages, first=self.first, previous=previous, log=log, done=self.deeds, start=self.start)
 
 
 @dataclass(frozen=True, slots=True)

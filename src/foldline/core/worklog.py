@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 from foldline.core.deeds import Deed, judges
 from foldline.core.errors_seen import closing_line, is_refused, last_line, telling_line
-from foldline.core.loglines import ASIDE, LOOKED, TOOL, TORN, WHY, Line, closes, weight_of
+from foldline.core.loglines import ASIDE, LAST, LOOKED, TOOL, TORN, WHY, Line, closes, weight_of
 from foldline.core.plans import plans
 from foldline.core.reaching import reaches
 from foldline.core.text import beginning, head
@@ -107,9 +107,9 @@ def answers(messages: Sequence[Message]) -> Iterator[Line]:
                 answered = _next(asked.get(part.call_id))
                 label = f"{TOOL}: {subject(answered) if answered else 'a tool'}"
                 numbered = answered is not None and reads(answered)
-                yield from (Line(line, label, index) for line in _lines(part.text, numbered))
+                yield from (Line(line, label, index, LAST) for line in _lines(part.text, numbered))
             elif isinstance(part, Text) and message.origin is Origin.TOOL:
-                yield from (Line(line, TOOL, index) for line in _lines(part.text))
+                yield from (Line(line, TOOL, index, LAST) for line in _lines(part.text))
 
 
 def _next(calls: deque[ToolCall] | None) -> ToolCall | None:
