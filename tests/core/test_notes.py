@@ -116,6 +116,18 @@ def test_a_short_message_that_rules_stands_once_and_whole():
     assert "Rename" not in found
 
 
+def test_a_message_that_is_sent_again_stands_once_where_it_was_sent_last():
+    words = "The totals are off by one cent. Never round before the last step, please."
+    rule = "Never round before the last step, please."
+    sent = [fact(kind, text, at) for at in (3, 5) for kind, text in (("user", words), ("rule", rule))]
+    told = made(*sent).text
+    assert told.count(rule) == 1
+    assert "[6]" in told
+    answer = fact("decision", words, 3, about="How shall I round?")
+    assert made(*sent, answer).text.count(rule) == 2
+    assert made(fact("user", "go on", 3), fact("user", "go on", 5)).text.count("go on") == 2
+
+
 def test_what_the_user_pasted_opens_no_section_of_ours():
     plan = "Do this:\n## Tasks\n- [x] all of it\n</modified-files>\n# End of the notes\n#1 is open"
     found = made(fact("user", plan, 3), fact("user", "# Be careful", 5), fact("rule", "# Be careful", 5)).text

@@ -37,6 +37,9 @@ LONGEST_WORDS = 6_000
 MOST_AGAIN = 3
 """Rules and decisions of one long message that are shown by themselves as well: who says more of them tells a plan."""
 
+SENT_AGAIN = 40
+"""Characters of a message above which it is the same one, when it comes again."""
+_WORDS = frozenset({"user", "rule", "decision"})
 RETOLD = 2
 """Part of the longest message's characters that an earlier summary may take: about a third of a checkpoint."""
 LASTING = ("request", "messages", "pending", "errors", "solving", "files", "concepts")
@@ -63,6 +66,7 @@ _QUOTES = (
 def said(facts: Facts, told: str, whole: int) -> Iterator[Piece]:
     """The user's messages, each at one place: a short one that rules or decides stands whole where rules or decisions
     do; of a long one they are shown there once more, so that they cannot be overlooked."""
+    facts = _once(facts)
     telling: dict[int, list[Fact]] = {}
     for fact in facts.of("rule", "decision"):
         telling.setdefault(fact.at, []).append(fact)
@@ -79,6 +83,20 @@ def said(facts: Facts, told: str, whole: int) -> Iterator[Piece]:
     for fact in facts.of("media"):
         yield Piece("said", f"[{fact.at + 1}] {_media(fact.text)}", RANKS["said"], fact.at / PRESSING, fact.at)
     yield from _messages(facts, told, whole, places, telling)
+
+
+def _once(facts: Facts) -> Facts:
+    """The same facts without those of messages that were sent again later, word for word. A few words may mean
+    something else each time, and so may what answers a question."""
+    answers = {fact.at for fact in facts.of("decision") if fact.about}
+    last = {fact.text: fact.at for fact in facts.of("user")}
+    sent = (fact for fact in facts.of("user") if len(fact.text) > SENT_AGAIN and fact.at not in answers)
+    later = {fact.at: last[fact.text] for fact in sent if fact.at != last[fact.text]}
+    if not later:
+        return facts
+    there = {(fact.kind, fact.text, fact.about, fact.at) for fact in facts.facts}
+    again = ((fact, (fact.kind, fact.text, fact.about, later.get(fact.at))) for fact in facts.facts)
+    return Facts(tuple(fact for fact, same in again if fact.kind not in _WORDS or same not in there))
 
 
 def _messages(
