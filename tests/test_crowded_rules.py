@@ -175,6 +175,25 @@ def test_a_rule_by_itself_comes_before_those_of_a_pasted_plan():
     assert "Never touch the folder legacy." in json.dumps(fitted.messages)
 
 
+STATEMENTS = [
+    "Our reviewers want British spelling in the help texts.",
+    "We still support the old scanners in the warehouse.",
+    "Amounts are stored in cents across the system.",
+    "Marta owns the billing module and merges there herself.",
+]
+
+
+def test_a_statement_comes_before_the_rules_of_a_pasted_plan_and_before_the_log():
+    plan = "\n".join(f"- Step {number} must be done with the tool of kind {number}." for number in range(60))
+    session = Session().user(f"The plan:\n{plan}").assistant("ok")
+    for step in range(24):
+        session.user(STATEMENTS[step // 6] if step % 6 == 0 else f"Now step {step}.").assistant(words(0.05, 1_500))
+    for window in (1_500, 600):
+        maker = Compactor(Budget(window=window, reserve=0), meter=Meter(Estimator()), secret=b"s")
+        text = json.dumps(maker.fit(session.request()).messages)
+        assert [said for said in STATEMENTS if said not in text] == []
+
+
 def test_in_a_small_view_what_the_user_said_in_few_words_comes_before_the_log():
     session = Session().user("Make the importer faster.")
     facts = [f"Marta owns part {number} of the billing module." for number in range(3)]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.sentences import asks, bears_rule, consents, looks_pasted, sentences, turns
+from foldline.core.sentences import STATED, asks, bears_rule, consents, looks_pasted, sentences, states, turns
 
 CODE = "```py\nnever()\n```"
 
@@ -150,6 +150,40 @@ def test_plain_statements_are_no_rules(sentence):
     assert not bears_rule(sentence)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Our reviewers want British spelling in the help texts.",
+        "We still support the old scanners in the warehouse.",
+        "oh and btw we're a tabs shop, not spaces",
+        "Marta owns the billing module and merges there herself.",
+        "For the record, the staging database is shared with sales.",
+        "Amounts are stored in cents across the system.",
+        "If the two systems disagree, the warehouse one wins.",
+        "I'm colour-blind, so red against green is lost on me.",
+        "Bei uns werden Kommentare auf Deutsch geschrieben.",
+        "我们的代码注释统一用英文。",
+    ],
+)
+def test_who_tells_how_things_are_states_it(text):
+    assert states(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("yes", "go on", "commit this", "run the tests", "let's have a look at the review", "thanks, well done"),
+        "can you check which of them is used",
+        "Why is the build red?",
+        "The build is red, why?",
+        "fix whatever is broken there",
+        f"The table is {'very ' * STATED}long.",
+    ],
+)
+def test_who_asks_for_something_states_nothing(text):
+    assert not states(text)
+
+
 def test_an_order_full_of_numbers_is_not_pasted():
     order = "Never bind the ports 7431, 7432, 7433, 7434, 7435, 7436, 7437, 7438, 7439."
     assert not looks_pasted(order)
@@ -229,6 +263,7 @@ def test_hostile_texts_cost_little(piece):
     for sentence in sentences(text):
         bears_rule(sentence.text)
         turns(sentence.text)
+        states(sentence.text)
     asks(text)
     consents(text)
     assert time.process_time() - started < 3

@@ -40,6 +40,7 @@ RANKS: Mapping[str, float] = {
     "waiting": 0,
     "first tasks": 0,  # short, and what is being done
     "rules": 0,
+    "stated": 0.3,  # short, and perhaps a rule that no list of words knows
     "plan": 0.5,  # those of a message that has many, where it does not stand as a whole: one by itself comes first
     "tasks": 1,
     "decisions": 2,

@@ -22,6 +22,7 @@ from foldline.core.ledger import Ledger
 from foldline.core.limits import Limits
 from foldline.core.meter import Meter
 from foldline.core.notes import WHOLE, needed, notes
+from foldline.core.sentences import states
 from foldline.core.usertext import own_words
 from foldline.core.worklog import entries
 from foldline.model import Message, Origin
@@ -272,8 +273,11 @@ class Rooms:
         return max(min(frame + must + must // RULES_MORE + CHECKPOINT_EVER, most), 0)
 
     def _rules(self, facts: Facts) -> int:
-        """Tokens that the rules need which stand nowhere else."""
-        tokens = notes(Facts(facts.of("rule")), Ledger(), max(self.beside, CHECKPOINT_LEAST), self.size).tokens
+        """Tokens that the rules need which stand nowhere else, and statements, which may be rules."""
+        ruling = {fact.at for fact in facts.of("rule")}
+        stated = (fact for fact in facts.of("user") if states(fact.text) and fact.at not in ruling)
+        must = Facts((*facts.of("rule"), *stated))
+        tokens = notes(must, Ledger(), max(self.beside, CHECKPOINT_LEAST), self.size).tokens
         return tokens + tokens // RULES_MORE
 
     def _short(self, facts: Facts) -> int:

@@ -19,7 +19,7 @@ from foldline.core.facts import Fact, Facts
 from foldline.core.logtext import below
 from foldline.core.offers import LONGEST
 from foldline.core.pieces import LEFT_OUT, PRESSING, RANKS, Piece, on_one_line
-from foldline.core.sentences import bears_rule, sentences, turns
+from foldline.core.sentences import bears_rule, sentences, states, turns
 from foldline.core.styles import STYLES
 from foldline.core.summary import parse
 from foldline.core.text import beginning, head
@@ -124,7 +124,8 @@ def _messages(
             text, *forms = (f"[{fact.at + 1}] {below(words)}{media}" for words in _forms(fact.text))
             longer = f"[{fact.at + 1}] {below(fact.text)}{media}" if len(fact.text) <= whole else ""
             longer = "" if longer == text else longer
-            yield Piece("said", text, RANKS["said"], pressing + worth, fact.at, tuple(forms), longer)
+            rank = RANKS["stated" if states(fact.text) else "said"]
+            yield Piece("said", text, rank, pressing + worth, fact.at, tuple(forms), longer)
 
 
 def _media(attached: str) -> str:

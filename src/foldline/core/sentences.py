@@ -24,7 +24,8 @@ _RULE = re.compile(
     r"no (?:more|need|new|longer)|not allowed|not to|don'?ts|forbidden|required?|requirements?|rules?|constraints?|"
     r"conventions?|polic(?:y|ies)|"
     r"whatever (?:happens|you do)|from now on|going forward|at all times|under no circumstances|important|instead of|"
-    r"rather than|use .{1,40} not|(?:ask|tell|check with|talk to|wait for) (?:me|us) (?:first|before)|ask first|"
+    r"rather than|(?:i|we)(?:'?d| would) rather|use .{1,40} not|"
+    r"(?:ask|tell|check with|talk to|wait for) (?:me|us) (?:first|before)|ask first|"
     r"everywhere|(?:every|each) time|whenever|you (?:can'?t|cannot|may not)|stop \w+ing|refrain|prohibited|banned|"
     r"nie(?:mals)?|immer|nichts?|kein[ea]?[nmrs]?|darf|dürfen|muss|müssen|nur|bitte|sollst?|verboten|untersagt|"
     r"finger weg|jamais|toujours|n(?:e |'\w).{1,30} (?:pas|rien)|interdite?|uniquement|il faut|"
@@ -40,6 +41,23 @@ _RULE = re.compile(
     r"|لا ت|يجب|دائم[اًا]|أبد[اًا]|ممنوع|فقط|मत |न करें|हमेशा|कभी|ज़रूर|अवश्य|केवल|सिर्फ",
     re.I,
 )
+_STATES = re.compile(
+    r"\W*(?:(?:ok(?:ay)?|oh|ah|hm+|well|and|but|also|so|plus|just|btw|fyi|actually|by the way|so you know|"
+    r"remember that|for the record|(?:one more|another) thing|note(?: that)?|heads[- ]up|speaking of which|"
+    r"a (?:friendly |small )?reminder(?: that)?)\b\W*){0,3}"
+    r"(?:(?:we|our|my|your|the|this|these|those|all|any\w*|each|every\w*|no|nobody|nothing|none|most|both|whoever|if|when|"
+    r"since|as|until|for|in|on|from|at|under|after|before|between|with|there|it|it's|a|an|some|even|ever|i'm|i am|"
+    r"you're|you'll|i (?:want|prefer|like|need|hate|tend|work|do ?n[o']?t like)|"
+    r"wir|unser\w*|bei|der|die|das|alle|jede\w*|mir|für|nous|notre|nos|le|la|les|chez|je préfère|el|los|las|nuestr\w+|"
+    r"aquí|o|os|as|aqui|noss\w+|il|gli|nel|noi|nostr\w+|wij|ons|onze|de|het|bij|u nas|nasz\w*|wszystk\w+|"
+    r"мы|наш\w*|у нас|все|всё)\b|我们|我們|咱们|所有|本|当|弊社|우리|"
+    r"(?!(?:what|who|why|how|where|which|is|are|has|have|do|does|did|can|could|would|will|should|let'?s|yes|yep|yeah|"
+    r"add|change|check|commit|create|explain|find|fix|give|go|look|make|move|push|put|remove|review|run|see|show|tell|"
+    r"try|update|use|write)\b)[\w'/-]+(?: [\w'/-]+){0,5}? (?:is|are|has|have|owns?|runs?|goes?|gets?|stays?|lives?|"
+    r"needs?|wants?|may|can't|cannot|comes?|starts?|belongs?|matters?|means?)\b)",
+    re.I,
+)
+"""How people begin who tell how things are: seldom does a question or a request begin so."""
 _CASE = re.compile(
     r"\W*(?:(?:and|but|also|so|oh|ah|please|in future|next time)\W+){0,3}(?:if|when|once|before|after|as soon as)\b"
     r"[^?,]*,\s*(?:then\s+)?(?:please\s+)?"
@@ -97,6 +115,8 @@ LONG_LINE = 600
 """Characters above which a sentence has to be rather plainly words."""
 SHORT_LINE = 60
 """Characters up to which signs and digits say nothing."""
+STATED = 160
+"""Characters of a statement: who tells more has something to be done."""
 _LOOK = 2_000
 """Characters at the end of a text in which a question is looked for."""
 
@@ -157,6 +177,12 @@ def _is_asked(sentence: str) -> bool:
     if not _ASKED.match(sentence):
         return False
     return not (_ORDERLY.match(sentence) and _TAGGED.search(sentence[-TAG:]))
+
+
+def states(text: str) -> bool:
+    """A few words, of which none asks, that begin as one does who tells how things are: it may be a rule that no list
+    knows ("Marta owns the billing module")."""
+    return len(text) <= STATED and _STATES.match(text) is not None and not any(mark in text for mark in "?？؟")
 
 
 def turns(sentence: str) -> bool:
