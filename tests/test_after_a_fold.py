@@ -1,6 +1,7 @@
 """The turn after a fold of any kind: what the fold showed, and what it left to others to show, is still there."""
 
 import json
+import re
 
 import pytest
 
@@ -71,6 +72,28 @@ def test_what_a_small_log_left_out_comes_back_when_there_is_room(dialect, whole,
     large = maker.compact(later, to=6_000)
     assert large.receipt.generation == 2
     assert named(json.dumps(large.request), 44) >= set(range(10, 44))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_folded_again_and_again_by_compactors_that_know_nothing_of_each_other_the_users_words_stay(dialect):
+    """And they stay quotations: nobody's word is taken for it that a text is the user's."""
+    session, view, done = begun(dialect), [], 0
+    for fold in range(5):
+        session.user(f"Now the parts of group {fold}, the sooner the better.")
+        request = agents_work(session, 8 * fold, 8 * fold + 8, bulk=60).request()
+        whole = messages_of(request)
+        fed = [*view, *whole[done:]]
+        done = len(whole)
+        whole[:] = fed
+        fitted = Compactor(Budget(window=200_000, reserve=3_000), secret=b"s").compact(request, to=3_000)
+        assert validators.check(messages_of(fitted.request), dialect) == []
+        view = messages_of(fitted.request)
+    text = json.dumps(view, ensure_ascii=False)
+    said = [*SAID, *(f"Now the parts of group {fold}, the sooner the better." for fold in range(5))]
+    assert [words for words in said if words not in text] == []
+    assert re.search(r"\\n> - “Never push to branch zulu\.”", text)
+    assert not re.search(r"\\n- “Never push to branch zulu\.”", text)
+    assert text.count("From an earlier summary, as it stood") == 1
 
 
 def test_the_messages_that_stay_leave_an_earlier_log_its_room():

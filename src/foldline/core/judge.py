@@ -23,7 +23,7 @@ from foldline.core.hearsay import HEARSAY, set_aside
 from foldline.core.identifiers import Source
 from foldline.core.markup import bare
 from foldline.core.mouth import Mouth
-from foldline.core.notes import TITLES
+from foldline.core.pieces import TITLES
 from foldline.core.plainly import unmasked
 from foldline.core.stems import stems
 from foldline.core.styles import plain

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from foldline.core.facts import Facts
 from foldline.core.ledger import Ledger
-from foldline.core.pieces import RANKS, ROOT, Piece, files, states
+from foldline.core.pieces import RANKS, ROOT, TITLES, Piece, files, states
 from foldline.core.said import LONG_MESSAGE, said
 
 TOGETHER = 30
@@ -32,18 +32,6 @@ SNAPSHOT_LENGTH = 400
 WORDS, NEEDED = 4.5, 5.6
 """The last rank of what nothing else can bring back: the user's words, and what stands for folded ones; and the last of
 what a checkpoint should not be without."""
-
-TITLES = {
-    "rules": "Rules and preferences, in the user's words",
-    "earlier": "From an earlier summary, as it stood",
-    "decisions": "What the user decided",
-    "said": "What else the user said, in order",
-    "tasks": "Tasks",
-    "commits": "Commits, pushes and the like",
-    "errors": "Errors met",
-    "commands": "Commands run",
-    "waiting": "Waiting for the user",
-}
 
 
 @dataclass(frozen=True, slots=True)

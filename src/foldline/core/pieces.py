@@ -36,6 +36,17 @@ LEFT_OUT = " left out here)"
 """How a message ends that is shown in part."""
 ROOT = -1
 """The place of the folder that the paths below it are in."""
+TITLES: Mapping[str, str] = {
+    "rules": "Rules and preferences, in the user's words",
+    "earlier": "From an earlier summary, as it stood",
+    "decisions": "What the user decided",
+    "said": "What else the user said, in order",
+    "tasks": "Tasks",
+    "commits": "Commits, pushes and the like",
+    "errors": "Errors met",
+    "commands": "Commands run",
+    "waiting": "Waiting for the user",
+}
 RANKS: Mapping[str, float] = {
     "waiting": 0,
     "first tasks": 0,  # short, and what is being done

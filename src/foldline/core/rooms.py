@@ -23,7 +23,7 @@ from foldline.core.limits import Limits
 from foldline.core.meter import Meter
 from foldline.core.notes import WHOLE, needed, notes
 from foldline.core.sentences import states
-from foldline.core.usertext import own_words
+from foldline.core.usertext import own_words, retells
 from foldline.core.worklog import entries
 from foldline.model import Message, Origin
 
@@ -202,7 +202,7 @@ class Rooms:
         """Tokens of the longest tail that leaves room for a log of all that the agent wrote before it."""
         begin, own = self.ground.begin, self._own
         log, tail = self._logged + sum(own), 0
-        free -= self.words + FRAME
+        free -= self.words + FRAME + self._retold
         for index in range(len(self.ground.messages) - 1, begin - 1, -1):
             log -= own[index - begin]
             tokens = self.each[index]
@@ -220,6 +220,13 @@ class Rooms:
         return sum(self.size(line.text) + 2 for line in past.log if not line.is_tools) or self.size(
             past.summary.get("context")
         )
+
+    @cached_property
+    def _retold(self) -> int:
+        """Tokens of the newest summary among these messages that somebody else wrote."""
+        messages = self.ground.messages
+        at = next((at for at in range(len(messages) - 1, self.ground.begin - 1, -1) if retells(messages[at])), None)
+        return 0 if at is None else self.each[at]
 
     @cached_property
     def _own(self) -> list[int]:

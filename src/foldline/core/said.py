@@ -2,8 +2,8 @@
 
     facts ── said ──> Piece, Piece, …
 
-A message stands as it is; without what was pasted, where that is long; or by its beginning. Other pieces are in
-pieces.py, the room for all of them in notes.py.
+A message stands as it is; without what was pasted, where that is long; or by its beginning. What of an earlier summary
+is quoted is in retold.py, other pieces are in pieces.py, the room for all of them in notes.py.
 """
 
 from __future__ import annotations
@@ -12,16 +12,15 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate, groupby, pairwise
+from itertools import groupby, pairwise
 from operator import itemgetter
 
 from foldline.core.facts import Fact, Facts
 from foldline.core.logtext import below
 from foldline.core.offers import LONGEST
 from foldline.core.pieces import LEFT_OUT, PRESSING, RANKS, Piece, on_one_line
+from foldline.core.retold import retold
 from foldline.core.sentences import bears_rule, sentences, states, turns
-from foldline.core.styles import STYLES
-from foldline.core.summary import parse
 from foldline.core.text import beginning, head
 
 LONG_MESSAGE = 1_500
@@ -40,21 +39,10 @@ MOST_AGAIN = 3
 SENT_AGAIN = 40
 """Characters of a message above which it is the same one, when it comes again."""
 _WORDS = frozenset({"user", "rule", "decision"})
-RETOLD = 2
-"""Part of the longest message's characters that an earlier summary may take: about a third of a checkpoint."""
-LASTING = ("request", "messages", "pending", "errors", "solving", "files", "concepts")
-"""What of an earlier summary is told, in this order. What it was doing, and would do next, has been done since."""
 
 _WORD = re.compile(r"[^\W\d_]+")
 _STRETCH = re.compile(r".{1,200}(?=\s|$)|.{1,200}", re.S)
 """Some words of a sentence that does not end."""
-_THINKS = re.compile(r"<analysis>|^Analysis:", re.M)
-_TELLS = re.compile(r"</analysis>|^Summary:", re.M)
-"""Where a summary that was left in the conversation reasons, and where it tells what it found."""
-_CLOSING = re.compile(
-    r"^(?:If you need specific details from before compaction|Please continue the conversation)", re.M
-)
-"""Where it turns from telling to telling the agent what to do: that was for then."""
 _QUOTES = (
     "## Goal\nFirst asked: ",
     "## Goal\nFirst asked, as far as known: ",
@@ -78,7 +66,7 @@ def said(facts: Facts, told: str, whole: int) -> Iterator[Piece]:
             rank = RANKS["again" if many[fact.at] > MOST_AGAIN else section]
             yield Piece(section, f"- {_quoted(fact)}{_asked(fact)}", rank, fact.at, fact.at, inner=below(fact.text))
     for fact in facts.of("earlier"):
-        for order, line in enumerate(_retold(fact.text, whole // RETOLD)):
+        for order, line in enumerate(retold(fact.text, whole)):
             yield Piece("earlier", f"> {line}", RANKS["earlier"], -order, order)
     for fact in facts.of("media"):
         yield Piece("said", f"[{fact.at + 1}] {_media(fact.text)}", RANKS["said"], fact.at / PRESSING, fact.at)
@@ -130,29 +118,6 @@ def _messages(
 
 def _media(attached: str) -> str:
     return f"(pictures or files: {attached}, not shown here)"
-
-
-def _retold(text: str, length: int) -> list[str]:
-    """The lines of an earlier summary without its working, as many as there is room for."""
-    thinks, closing = _THINKS.search(text), _CLOSING.search(text)
-    tells = _TELLS.search(text, thinks.end()) if thinks else None
-    told = text[tells.end() if tells else 0 : closing.start() if closing else None]
-    lines = [beginning(line, length // 2) for line in _lasting(told) if line.strip()]
-    used = list(accumulate(map(len, lines)))
-    shown = sum(so_far <= length for so_far in used)
-    missing = [f"({len(lines) - shown:,} more lines left out here)"] if shown < len(lines) else []
-    return [*lines[:shown], *missing]
-
-
-def _lasting(told: str) -> Iterator[str]:
-    """Its lines without what was under way then, what the user wanted first; all of them where it has no sections."""
-    sections = {section.key: section for section in parse(told, STYLES["full"]).sections}
-    if "request" not in sections:
-        yield from told.splitlines()
-        return
-    for key in (key for key in LASTING if key in sections):
-        yield f"{sections[key].title}:"
-        yield from sections[key].text.splitlines()
 
 
 def _is_quoted(text: str, told: str) -> bool:

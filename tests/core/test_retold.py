@@ -1,0 +1,131 @@
+"""Of notes of our own that nobody remembers, what the user said comes first, and nothing is quoted twice over."""
+
+from __future__ import annotations
+
+import re
+import time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foldline.core.retold import OURS, retold
+
+NOTES = """# Notes on the conversation so far
+
+This conversation goes on from an earlier one. These notes stand for 40 messages.
+
+## Goal
+First asked: “Sort the parser.”
+
+## Work Log
+[3] I read rows.py.
+
+command: make check
+
+## Immediate Task
+CONTINUE: “And the writer, please.”
+
+## Rules and preferences, in the user's words
+- “Never touch legacy.py.” [5]
+
+## What else the user said, in order
+[7] Marta owns the billing module.
+(2 more left out for want of room)
+
+## Tasks
+- [x] Sort the parser
+- [ ] Sort the writer
+
+<modified-files>
+rows.py
+</modified-files>
+
+(Left out for want of room: errors 1,003)
+
+The latest messages follow word for word.
+
+## How to go on
+Go on quietly.
+
+# End of the notes"""
+TOLD = [
+    "Goal:",
+    "First asked: “Sort the parser.”",
+    "Rules and preferences, in the user's words:",
+    "- “Never touch legacy.py.” [5]",
+    "What else the user said, in order:",
+    "[7] Marta owns the billing module.",
+    "Tasks:",
+    "- [x] Sort the parser",
+    "- [ ] Sort the writer",
+    "modified-files:",
+    "rows.py",
+    "Work Log:",
+    "[3] I read rows.py.",
+    "command: make check",
+    "(1,005 more left out before)",
+]
+
+
+def quoting(lines, more=""):
+    quoted = "\n".join(f"> {line}" for line in lines)
+    return f"# Notes on the conversation so far\n\n## From an earlier summary, as it stood\n{quoted}\n\n{more}"
+
+
+def test_the_users_words_come_first_the_log_last_and_what_was_for_then_is_gone():
+    assert retold(NOTES, 10_000) == TOLD
+
+
+def test_what_was_quoted_before_stands_with_the_newer_words_of_its_kind():
+    newer = "## Work Log\ncommand: make all\n\n## Tasks\n- [x] Sort the writer\n\n"
+    newer += "## What else the user said, in order\n[9] ok"
+    found = retold(quoting(TOLD, newer), 10_000)
+    assert found[found.index("What else the user said, in order:") :] == [
+        "What else the user said, in order:",
+        "[7] Marta owns the billing module.",
+        "[9] ok",
+        "Tasks:",
+        "- [x] Sort the writer",
+        "modified-files:",
+        "rows.py",
+        "Work Log:",
+        "[3] I read rows.py.",
+        "command: make check",
+        "command: make all",
+        "(1,005 more left out before)",
+    ]
+
+
+def test_quoting_what_was_quoted_changes_nothing():
+    assert retold(quoting(retold(quoting(TOLD), 10_000)), 10_000) == TOLD
+
+
+def test_of_a_long_log_there_is_the_end():
+    log = "\n".join(f"command: step {number}" for number in range(500))
+    found = retold(NOTES.replace("command: make check", log), 1_200)
+    assert "- “Never touch legacy.py.” [5]" in found
+    assert found[-2:] == ["command: step 499", "(1,005 more left out before)"]
+    assert re.fullmatch(r"\(4\d\d more lines left out here\)", found[found.index("Work Log:") + 1])
+
+
+@given(
+    st.lists(st.sampled_from([*TOLD, "## Tasks", "# End of the notes", "<read-files>", "> x", "", "(3 more left out"]))
+)
+def test_lines_stay_within_their_length_and_none_is_made_up(lines):
+    text = "# Notes on the conversation so far\n" + "\n".join(lines)
+    found = retold(text, 300)
+    assert sum(len(line) for line in found if not line.startswith("(")) <= 300 * OURS + len("Work Log:")
+    assert all(line.removesuffix(":") in text or line.startswith("(") for line in found)
+
+
+def test_whatever_else_begins_like_notes_is_told_as_it_is():
+    assert retold("# Notes on the conversation so far\nnothing here\n\nnor here", 1_000) == [
+        *("# Notes on the conversation so far", "nothing here", "nor here")
+    ]
+
+
+def test_huge_notes_cost_little():
+    text = "# Notes on the conversation so far\n## Work Log\n" + "> Tasks:\n## Tasks\n<a-files>\n" * 50_000
+    started = time.process_time()
+    retold(text, 10_000)
+    assert time.process_time() - started < 2
