@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from foldline.core.choosing import APART, OF_A_CALL, Stock
 from foldline.core.estimate import estimate
-from foldline.core.loglines import FAILED, GAP, LAST, OFTEN, REFUSED, Line
+from foldline.core.loglines import FAILED, GAP, OFTEN, REFUSED, Line
 from foldline.core.logtext import below, carried, shown
 from foldline.core.worklog import entries
 from foldline.model import Message, Origin, Text, ToolCall
@@ -229,7 +229,7 @@ def test_what_is_kept_says_how_often_it_was_written_and_counts_back_from_the_end
 
 
 def test_what_tools_told_comes_last_again_when_it_was_kept():
-    told = [Line(f"row {n} of table_{n}", "tool output: Read", 1, LAST) for n in range(40)]
+    told = [Line(f"row {n} of table_{n}", "tool output: Read", 1, kind="told") for n in range(40)]
     first = Stock(list(entries([says("I read tables.py.")])), lambda: told, 0, 2).kept(400, estimate)
     assert told[-1].text in {line.text for line in first}
     later = [*first, *entries(FILLER)]

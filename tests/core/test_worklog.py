@@ -325,7 +325,17 @@ def test_no_quotation_ends_before_its_end(text):
 texts = st.text(st.sampled_from("ab `[]x.1"), min_size=1, max_size=12).map(str.strip).filter(bool)
 labels = st.sampled_from(["", "Bash", "tool output: Read a.py", "Edit b.py, failed"])
 lines = st.lists(
-    st.builds(Line, texts, labels, st.integers(0, 5), st.just(1.0), times=st.none(), reread=st.just(False)), max_size=8
+    st.builds(
+        Line,
+        texts,
+        labels,
+        st.integers(0, 5),
+        st.just(1.0),
+        kind=st.just("whole"),
+        times=st.none(),
+        reread=st.just(False),
+    ),
+    max_size=8,
 )
 numbers = st.lists(st.integers(0, 5), unique=True).map(sorted)
 

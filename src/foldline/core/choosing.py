@@ -23,7 +23,7 @@ from itertools import groupby
 from typing import TypeAlias
 
 from foldline.core.laying import laid_out
-from foldline.core.loglines import ASIDE, CAUSE, GAP, LAST, OFTEN, TORN, Line, closes
+from foldline.core.loglines import CAUSE, GAP, OFTEN, Line, closes
 
 Size: TypeAlias = Callable[[str], int]
 
@@ -143,7 +143,8 @@ class Stock:
 
     @cached_property
     def _newest(self) -> dict[int, Line]:
-        return {place: line for place, line in self._once.items() if line.weight > ASIDE and place not in self._late}
+        lines = ((place, line) for place, line in self._once.items() if line.kind in ("whole", "inner"))
+        return {place: line for place, line in lines if place not in self._late}
 
     @cached_property
     def _late(self) -> frozenset[int]:
@@ -151,7 +152,7 @@ class Stock:
         inner: Counter[tuple[int, str, int, bool]] = Counter()
         found = set()
         for place, line in enumerate(self.lines):
-            inner[line.entry] += line.weight == TORN
+            inner[line.entry] += line.kind == "inner"
             if inner[line.entry] > OF_A_CALL:
                 found.add(place)
         return frozenset(found)
@@ -167,7 +168,7 @@ class Stock:
     def _untold(self) -> dict[int, Line]:
         """What tools told, that of an earlier log first."""
         known = {line.text for line in self._once.values()}
-        before = {place: line for place, line in self._once.items() if line.weight == LAST}
+        before = {place: line for place, line in self._once.items() if line.kind == "told"}
         return before | _once((line for line in self.told() if line.text not in known), len(self.lines))
 
     @cached_property
@@ -180,7 +181,7 @@ class Stock:
         """What each line tells, and how often it was written; what was told in passing counts once."""
         return {
             place: line.weight
-            * (min(self._times[line.text, line.is_spoken], MOST_OFTEN) ** 2 if line.weight > ASIDE else 1)
+            * (1 if line.kind == "aside" else min(self._times[line.text, line.is_spoken], MOST_OFTEN) ** 2)
             for place, line in self._once.items()
         }
 
@@ -245,7 +246,7 @@ class Stock:
 
     def _runs(self, chosen: Container[int]) -> Iterator[tuple[int, ...]]:
         """The lines that are not chosen yet, by their places, as many as stand together in one text or call."""
-        own = ((place, line) for place, line in self._once.items() if line.weight != LAST)
+        own = ((place, line) for place, line in self._once.items() if line.kind != "told")
         free = ((place, line) for place, line in own if place not in chosen)
         for _, group in groupby(free, key=lambda item: item[1].entry):
             places = [place for place, _ in group]
@@ -264,7 +265,7 @@ def _place(line: Line, apart: float) -> float:
 
 def _is_code(line: Line, *, far: bool) -> bool:
     """A line that belongs to the piece of code that it stands in; far behind its beginning, if it is short."""
-    return line.weight == TORN and line.text != GAP and (not far or len(line.text) <= SHORT)
+    return line.kind == "inner" and line.text != GAP and (not far or len(line.text) <= SHORT)
 
 
 class _Shelf:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Mapping, Sequence
 
-from foldline.core.loglines import GAP, OFTEN, TORN, Line, closes
+from foldline.core.loglines import GAP, OFTEN, Line, closes
 
 _HEADING = re.compile(r"#{1,6} .*$|\*\*[^*]{1,80}\*\*$|.*[^:]:(?:\*\*)?$")
 LONGEST_HEADING = 80
@@ -43,7 +43,7 @@ def _is_gap(lines: Sequence[Line], place: int, chosen: Container[int], told: Con
         line = lines[after]
         if after in chosen or line.entry != lines[place].entry or line.is_tools:
             return False
-        if not (closes(line.text) or line.is_whole or (line.weight != TORN and line.text in told)):
+        if not (closes(line.text) or line.is_whole or (line.kind != "inner" and line.text in told)):
             return True
     return False
 

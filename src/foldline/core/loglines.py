@@ -1,6 +1,6 @@
 """A line of the work log: whose it is, what it belongs to, and what it weighs beside others.
 
-    Line (text, label, message, weight)    no label: the agent says it; "tool output …": a tool; else a call
+    Line (text, label, message, weight, kind)    no label: the agent says it; "tool output …": a tool; else a call
 
 Values, and what can be told from them alone. Where lines come from is in worklog.py, which are chosen in choosing.py,
 how they are written down and read again in logtext.py.
@@ -9,12 +9,15 @@ how they are written down and read again in logtext.py.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
+Kind: TypeAlias = Literal["whole", "inner", "aside", "told"]
+"""Says something by itself; is from inside an argument; was told in passing; is a line of what a tool answered."""
 ASIDE = 0.3
 """Weight of what is told in passing."""
 TORN = 0.5
-"""Weight of a line from inside an argument: mostly a file's, which says little without the others."""
+"""Weight of a line from inside an argument, mostly a file's, which says little without the others. And of what came of
+a command."""
 LOOKED = 0.4
 """The same of what was searched for or read: without what was found it tells little."""
 WHY = 2.0
@@ -22,8 +25,6 @@ WHY = 2.0
 said last before the user spoke again: there it tells what was done."""
 CAUSE = 3.0
 """The same of a line in which it says what was wrong."""
-LAST = 0.0
-"""The same of what tools told: it is shown where all the rest has found room."""
 GAP = "…"
 """A line that stands for those left out of a text or call."""
 TOOL = "tool output"
@@ -64,6 +65,7 @@ class Line(NamedTuple):
     message: int
     weight: float = 1.0
     """What it tells a reader who has only this line, beside what others tell."""
+    kind: Kind = "whole"
     call: int = 0
     """Which part of its message it is from, if it is from a call."""
     plain: bool = False
@@ -76,7 +78,7 @@ class Line(NamedTuple):
     @property
     def entry(self) -> tuple[int, str, int, bool]:
         """What lines stand together by. What was told in passing stands alone."""
-        return self.message, self.label, self.call, self.weight > ASIDE
+        return self.message, self.label, self.call, self.kind != "aside"
 
     @property
     def is_tools(self) -> bool:
@@ -90,7 +92,7 @@ class Line(NamedTuple):
     @property
     def is_whole(self) -> bool:
         """It is an argument of a call as a whole, and says what was done rather than how."""
-        return not self.is_spoken and not self.is_tools and self.weight in (1.0, LOOKED)
+        return not self.is_spoken and not self.is_tools and self.kind == "whole"
 
     @property
     def is_goal(self) -> bool:

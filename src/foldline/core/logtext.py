@@ -145,7 +145,10 @@ def carried(text: str) -> Iterator[Line]:
         words = words[1:] if words.startswith(_SAID_SO) else words
         line = Line(words.rstrip(), label, message, call=call, plain=_is_call(label), reread=True)
         torn = torn or not (GOALS.match(words) or words.startswith(_DESCRIBES))  # any file has lines like `name: x`
-        line = line._replace(weight=weight_of(words) if line.is_spoken else TORN if torn and not line.is_tools else 1.0)
+        if line.is_spoken:
+            line = line._replace(weight=weight_of(words))
+        elif torn and not line.is_tools:
+            line = line._replace(weight=TORN, kind="inner")
         if line.is_tools:
             line = line._replace(text=_unquoted(line.text.strip()))
         if line.text.strip():

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 from foldline.core.deeds import Deed, judges
 from foldline.core.errors_seen import closing_line, is_refused, last_line, telling_line
-from foldline.core.loglines import ASIDE, LAST, LOOKED, TOOL, TORN, WHY, Line, closes, weight_of
+from foldline.core.loglines import ASIDE, LOOKED, TOOL, TORN, WHY, Kind, Line, closes, weight_of
 from foldline.core.plans import plans
 from foldline.core.reaching import reaches
 from foldline.core.text import beginning, head
@@ -107,9 +107,9 @@ def answers(messages: Sequence[Message]) -> Iterator[Line]:
                 answered = _next(asked.get(part.call_id))
                 label = f"{TOOL}: {subject(answered) if answered else 'a tool'}"
                 numbered = answered is not None and reads(answered)
-                yield from (Line(line, label, index, LAST) for line in _lines(part.text, numbered))
+                yield from (Line(line, label, index, kind="told") for line in _lines(part.text, numbered))
             elif isinstance(part, Text) and message.origin is Origin.TOOL:
-                yield from (Line(line, TOOL, index, LAST) for line in _lines(part.text))
+                yield from (Line(line, TOOL, index, kind="told") for line in _lines(part.text))
 
 
 def _next(calls: deque[ToolCall] | None) -> ToolCall | None:
@@ -125,15 +125,20 @@ def _called(call: ToolCall, index: int, outcome: str) -> Iterator[Line]:
     arguments = call.parsed()
     if not arguments:
         raw = tuple(_lines(call.arguments, closing=True))
-        yield from (Line(line, label, index, TORN if len(raw) > 1 else tells) for line in raw)
+        inner: Kind = "inner" if len(raw) > 1 else "whole"
+        yield from (Line(line, label, index, TORN if len(raw) > 1 else tells, inner) for line in raw)
     for name, value in arguments.items():
         if value is False:  # what was not asked for tells nothing
             continue
         lines = tuple(_lines(f"{name}: {_plain(value)}", closing=True))
         for number, line in enumerate(lines):
             imports = len(lines) > 1 and _IMPORTS.match(line, 0 if number else len(name) + 2)
-            aside = name in PASSING or isinstance(value, bool) or imports
-            yield Line(line, label, index, ASIDE if aside else TORN if len(lines) > 1 else tells)
+            if name in PASSING or isinstance(value, bool) or imports:
+                yield Line(line, label, index, ASIDE, "aside")
+            elif len(lines) > 1:
+                yield Line(line, label, index, TORN, "inner")
+            else:
+                yield Line(line, label, index, tells)
 
 
 def subject(call: ToolCall) -> str:
