@@ -61,15 +61,17 @@ def named(shown, last):
 @pytest.mark.parametrize("whole", [True, False], ids=["whole history", "view fed back"])
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_what_a_small_log_left_out_comes_back_when_there_is_room(dialect, whole, tmp_path):
-    maker = Compactor(Budget(window=200_000, reserve=3_000), archive=Archive(tmp_path / "a.db"), secret=b"s")
+    """Also when another process goes on, which has nothing but the archive."""
     session = agents_work(begun(dialect).user("Send all parts, please."), 0, 40)
-    small = maker.compact(session.request(), to=1_500)
+    first = Compactor(Budget(window=200_000, reserve=3_000), archive=Archive(tmp_path / "a.db"), secret=b"s")
+    small = first.compact(session.request(), to=1_500)
     assert len(named(json.dumps(small.request), 40)) < 30
     done = len(messages_of(session.request()))
     later = agents_work(session, 40, 44, bulk=600).request()
     if not whole:
         messages_of(later)[:done] = messages_of(small.request)
-    large = maker.compact(later, to=6_000)
+    second = Compactor(Budget(window=200_000, reserve=3_000), archive=Archive(tmp_path / "a.db"), secret=b"t")
+    large = second.compact(later, to=6_000)
     assert large.receipt.generation == 2
     assert named(json.dumps(large.request), 44) >= set(range(10, 44))
 
