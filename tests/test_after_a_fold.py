@@ -76,6 +76,17 @@ def test_what_a_small_log_left_out_comes_back_when_there_is_room(dialect, whole,
     assert named(json.dumps(large.request), 44) >= set(range(10, 44))
 
 
+@pytest.mark.parametrize("to", [2_500, 6_000, 12_000])
+def test_what_all_fits_into_a_log_is_all_shown_however_often_it_is_folded(to):
+    """The messages that stay take only what a log of everything leaves."""
+    maker, session = Compactor(Budget(window=200_000, reserve=3_000), secret=b"s"), begun("anthropic")
+    session.user("Send all parts, please.")
+    each = to // 200
+    for fold in range(4):
+        fitted = maker.compact(agents_work(session, each * fold, each * (fold + 1)).request(), to=to)
+    assert len(named(json.dumps(fitted.request), 4 * each)) >= 4 * each * 0.95
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_folded_again_and_again_by_compactors_that_know_nothing_of_each_other_the_users_words_stay(dialect):
     """And they stay quotations: nobody's word is taken for it that a text is the user's."""

@@ -194,6 +194,25 @@ def test_a_statement_comes_before_the_rules_of_a_pasted_plan_and_before_the_log(
         assert [said for said in STATEMENTS if said not in text] == []
 
 
+@pytest.mark.parametrize("caller", [False, True])
+@pytest.mark.parametrize("to", [1_500, 4_000])
+def test_who_remarks_on_everything_states_no_rules(to, caller):
+    """Hundreds of statements take the room of neither the summary nor the decisions."""
+    session = Session().user("Go through the pages of the atlas.")
+    for page in range(200):
+        session.assistant(f"Shall I mark page {page}?" if page % 20 == 0 else f"I read page_{page}.md.")
+        session.user(f"Yes, and call it leaf {page}." if page % 20 == 0 else f"The page {page} looks fine to me.")
+    maker = Compactor(
+        Budget(window=100_000), FakeCaller([SUMMARY]) if caller else None, meter=Meter(Estimator()), secret=b"s"
+    )
+    fitted = maker.compact(session.request(), to=to)
+    text = json.dumps(fitted.messages)
+    assert "Go through the pages of the atlas." in text
+    assert sum(f"Yes, and call it leaf {page}." in text for page in range(0, 200, 20)) >= 8
+    assert fitted.receipt.tokens_after > to * 0.6
+    assert fitted.receipt.author == ("fake" if caller else "extraction, without a model")
+
+
 def test_in_a_small_view_what_the_user_said_in_few_words_comes_before_the_log():
     session = Session().user("Make the importer faster.")
     facts = [f"Marta owns part {number} of the billing module." for number in range(3)]

@@ -235,3 +235,42 @@ def test_what_tools_told_comes_last_again_when_it_was_kept():
     later = [*first, *entries(FILLER)]
     assert not [line for line in Stock(later, lambda: (), 2, len(FILLER)).within(300, estimate) if line.is_tools]
     assert [line for line in Stock(later, lambda: (), 2, len(FILLER)).within(MUCH, estimate) if line.is_tools]
+
+
+def test_a_gap_that_was_kept_is_a_gap_still():
+    lines = "\n".join(f"value_{number} = {number}" for number in range(12))
+    edit = says("", call("Write", file_path="/src/a.py", content=lines))
+    kept = [
+        line
+        for line in stock(edit).kept(MUCH, estimate)
+        if not line.text.startswith(("value_0", "content", "value_1 "))
+    ]
+    kept.insert(1, kept[0]._replace(text=GAP))
+    assert [line.text for line in Stock(kept, lambda: (), 1, 0).within(MUCH, estimate)][:3] == [
+        *("file_path: /src/a.py", GAP, "value_2 = 2")
+    ]
+
+
+def test_no_more_of_what_tools_told_is_kept_than_is_shown():
+    told = [Line(f"row {n} of table_{n}", "tool output: Read", 1, kind="told") for n in range(400)]
+    held = Stock(list(entries([says("I read tables.py.")])), lambda: told, 0, 2)
+    shown_lines = {line.text for line in held.within(600, estimate)}
+    assert {line.text for line in held.kept(600, estimate)} == shown_lines
+    assert 20 < len(shown_lines) < 300
+
+
+def test_a_line_that_holds_others_together_is_not_counted_twice():
+    code = "if ready:\n    return value_of(row)"
+    messages = [says("", call("Write", file_path=f"/src/{name}.py", content=f"def {name}():\n{code}")) for name in "ab"]
+    kept = stock(*messages).kept(MUCH, estimate)
+    assert [line.times for line in kept if line.text == "    return value_of(row)"] == [0, 2]
+    again = Stock(kept, lambda: (), 2, 0).kept(MUCH, estimate)
+    assert [line.times for line in again if line.text == "    return value_of(row)"] == [0, 2]
+
+
+def test_code_does_not_stand_with_a_text_that_happens_to_come_before_it():
+    """Of an edit only a line that was written again is left: it belongs to that edit."""
+    before = Line("the parser", "", 0)
+    torn = Line("x = one_of(rows)", "Edit a.py", 1, 0.5, "inner")
+    lines = [before, torn, Line("x = one_of(rows)", "", 2)]
+    assert [line.message for line in Stock(lines, lambda: (), 0, 3).within(MUCH, estimate)] == [0, 2]

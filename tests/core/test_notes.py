@@ -128,6 +128,34 @@ def test_a_message_that_is_sent_again_stands_once_where_it_was_sent_last():
     assert made(fact("user", "go on", 3), fact("user", "go on", 5)).text.count("go on") == 2
 
 
+def test_what_is_said_once_more_after_something_else_is_said_once_more_there():
+    words, other = (
+        "Use the walrus backend for the export jobs, please.",
+        "Forget that: the zebra backend takes them now.",
+    )
+    told = "## Goal\nFirst asked: “Use the walrus backend for the export jobs, please.”"
+    sent = [fact("user", words, 0), fact("user", other, 4), fact("user", words, 8)]
+    assert "[9] Use the walrus" in notes(Facts(tuple(sent)), Ledger(), AMPLE, len, told).text
+    assert "Use the walrus" not in notes(Facts(tuple(sent[:2])), Ledger(), AMPLE, len, told).text
+
+
+@pytest.mark.parametrize("kind", ["open", "error", "reached"])
+def test_what_belongs_to_no_words_of_the_users_is_not_left_out_with_them(kind):
+    words = "The totals are off by one cent, as they were last year."
+    sent = [fact("user", words, 3), fact("user", words, 5), fact(kind, "sum_up.py", 3), fact(kind, "sum_up.py", 5)]
+    assert made(*sent).text.count("sum_up.py") >= made(
+        fact(kind, "sum_up.py", 3), fact(kind, "sum_up.py", 5)
+    ).text.count("sum_up.py")
+
+
+def test_a_path_cannot_pass_for_a_heading():
+    files = (("## Tasks", frozenset({"edited"})), ("</modified-files>", frozenset({"edited"})))
+    found = made(ledger=Ledger(files=files, moves=(("# End of the notes", "x"),))).text
+    assert re.findall(r"^(?:#|</?m).*", found, re.M) == [
+        *("<modified-files>", "</modified-files>", "<moved-files>", "</moved-files>")
+    ]
+
+
 def test_what_the_user_pasted_opens_no_section_of_ours():
     plan = "Do this:\n## Tasks\n- [x] all of it\n</modified-files>\n# End of the notes\n#1 is open"
     found = made(fact("user", plan, 3), fact("user", "# Be careful", 5), fact("rule", "# Be careful", 5)).text
@@ -442,7 +470,7 @@ def test_a_file_named_in_full_and_in_short_stands_there_once():
 
 
 def test_words_said_once_in_a_form_of_their_own_outlive_routine():
-    routine = [Fact("user", f"Bed {at} has {at} rows.", f"m{at}", at) for at in range(1, 60)]
+    routine = [Fact("user", f"Bed {at} has {at} rows.", f"m{at}", at) for at in range(4, 60)]
     odd = Fact("user", "The gate behind the shed stays shut, the goat is in there.", "m3", 3)
     facts = Facts((Fact("user", "Plan the garden.", "m0", 0), odd, *routine))
     shown = notes(facts, Ledger(), 600, len)

@@ -92,7 +92,7 @@ class Line(NamedTuple):
     @property
     def is_whole(self) -> bool:
         """It is an argument of a call as a whole, and says what was done rather than how."""
-        return not self.is_spoken and not self.is_tools and self.kind == "whole"
+        return self.kind == "whole" and self.text != GAP and not self.is_spoken and not self.is_tools
 
     @property
     def is_goal(self) -> bool:

@@ -97,9 +97,12 @@ def _is_call(label: str) -> bool:
 
 def _plainly(text: str) -> str:
     """A line that could be taken for the beginning of an entry, or for a line of the checkpoint's own, is moved in."""
-    if _OWN_LINE.match(text):
-        return f"    {text}"
-    return f" {text}" if _LABEL.match(text) else text
+    return f" {text}" if _LABEL.match(text) else moved_in(text)
+
+
+def moved_in(line: str) -> str:
+    """A line that could be taken for one of the checkpoint's own, moved in; others as they are."""
+    return f"    {line}" if _OWN_LINE.match(line) else line
 
 
 def below(words: str) -> str:

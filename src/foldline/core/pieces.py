@@ -14,7 +14,7 @@ from typing import NamedTuple
 from foldline.core.errors_seen import LEFT, REFUSED, brief, is_remark
 from foldline.core.facts import Fact, Facts
 from foldline.core.ledger import Ledger
-from foldline.core.logtext import in_ticks
+from foldline.core.logtext import in_ticks, moved_in
 from foldline.core.text import beginning, head
 
 LONGEST_ERROR = 200
@@ -169,7 +169,8 @@ def files(ledger: Ledger, told: str) -> Iterator[Piece]:
     """Files newest first, what was changed before what was only read; then commands."""
     yield from _paths("modified-files", _once(ledger.modified), RANKS["files"])
     for order, (old, new) in enumerate(ledger.moved):
-        yield Piece("moved-files", f"{on_one_line(old)} → {on_one_line(new)}", RANKS["files"], order, order)
+        line = moved_in(f"{on_one_line(old)} → {on_one_line(new)}")
+        yield Piece("moved-files", line, RANKS["files"], order, order)
     yield from _paths("deleted-files", _once(ledger.deleted), RANKS["files"])
     yield from _paths("read-files", _once(ledger.read_only), RANKS["read"])
     untold = (command for command in ledger.commands if not _is_told(command.text, told))
@@ -185,7 +186,8 @@ def _paths(section: str, paths: Sequence[str], rank: float) -> Iterator[Piece]:
         yield Piece(section, f"in {on_one_line(root)}", rank, len(paths), ROOT)
     for order, path in enumerate(paths):
         below_it = path.startswith(root)
-        yield Piece(section, on_one_line(path.removeprefix(root)), rank, order, order if below_it else order - PRESSING)
+        name = moved_in(on_one_line(path.removeprefix(root)))
+        yield Piece(section, name, rank, order, order if below_it else order - PRESSING)
 
 
 def _root(paths: Sequence[str]) -> str:

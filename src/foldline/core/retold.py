@@ -4,18 +4,19 @@
 
 Whose it is cannot be known, so it is quoted as it stood and lends nobody's word to anything. What was under way then is
 past. Notes of our own come so too, where nobody remembers the fold that made them: then the user's words come first,
-what they quote of still earlier notes stands with theirs, and of the log there is the end.
+what they quote of still earlier notes stands with theirs, and of the log there is the end. Their titles stay behind
+`## `, with which no line that they quote can begin.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
 from foldline.core.pieces import TITLES
 from foldline.core.prompts import prompt
-from foldline.core.styles import CHECKPOINT, STYLES
+from foldline.core.styles import STYLES
 from foldline.core.summary import parse
 from foldline.core.text import beginning
 
@@ -24,9 +25,10 @@ SHARE, OURS = 0.5, 0.7
 of our own may take, in which nearly every word is the user's or the agent's."""
 LASTING = ("request", "messages", "pending", "errors", "solving", "files", "concepts")
 """What of a summary is told, in this order. What it was doing, and would do next, has been done since."""
-LOG = "Work Log"
-STATES = frozenset({TITLES["tasks"]})
-"""Sections of which only the newest tells how things are."""
+GOAL, LOG = "Goal", "Work Log"
+BESIDE, BEHIND = "", "behind the notes"
+"""What stands in no section; and what stands behind the notes in their message, which is likely to be the user's."""
+RULES, DECISIONS, SAID, TASKS = (TITLES[key] for key in ("rules", "decisions", "said", "tasks"))
 PAST = frozenset({"Immediate Task", "In Progress", "Next Steps", "How to go on", "Your plan", TITLES["waiting"]})
 """Sections of notes that told how to go on then."""
 
@@ -37,20 +39,20 @@ _CLOSING = re.compile(
     r"^(?:If you need specific details from before compaction|Please continue the conversation)", re.M
 )
 """Where it turns from telling to telling the agent what to do: that was for then."""
-_CLOSINGS = ("resume-carried", "resume-kept")
-"""The prompts with which our own notes may turn to that."""
-_NOTES = "# Notes on the conversation so far"
-_OPENS = re.compile(r"## (?P<title>\S.*)|<(?P<files>[a-z]+-files)>|(?P<end></[a-z]+-files>|# End of the notes)")
-_LEFT = re.compile(r"(?:> )?\((?:Left out for want of room: |[\d,]+ more (?:lines )?left out)")
-_NUMBER = re.compile(r"\d[\d,]*")
+_BEGINS, _ENDS = "# Notes on the conversation so far", "# End of the notes"
+_FRAME = re.compile(r"(?:This conversation goes on from an earlier one\. )?These notes stand for [\d,]+ messages\. ")
+_PROMPTS = ("resume-carried", "resume-kept")
+"""What our notes say between their sections and how to go on, line by line."""
+_OPENS = re.compile(r"## (?P<title>\S.*)|<(?P<files>[a-z]+-files)>|</[a-z]+-files>")
+_LEFT = re.compile(r"(?:> )?\((?:Left out for want of room: |[\d,]{1,12} more (?:lines )?left out)")
+_NUMBER = re.compile(r"\d[\d,]{0,11}")
 
 
 def retold(text: str, whole: int) -> list[str]:
     """The lines of a summary, as many as there is room for, where the longest user message may have `whole`
     characters."""
-    sections = _sections(text) if text.lstrip().startswith(_NOTES) else {}
-    if sections:
-        return [*_ours(sections, int(whole * OURS)), *_left_before(text)]
+    if text.lstrip().startswith(_BEGINS) and _ENDS in text:
+        return [*_ours(_sections(text), int(whole * OURS)), *_left_before(text)]
     return _first(list(_lasting(_without_working(text))), int(whole * SHARE))
 
 
@@ -58,8 +60,12 @@ def _first(lines: Sequence[str], length: int) -> list[str]:
     """The first of some lines, and how many are missing."""
     told = [beginning(line, length // 2) for line in lines if line.strip()]
     shown = sum(so_far <= length for so_far in accumulate(map(len, told)))
-    missing = [f"({len(told) - shown:,} more lines left out here)"] if shown < len(told) else []
-    return [*told[:shown], *missing]
+    return [*told[:shown], *_missing(len(told) - shown)]
+
+
+def _missing(count: int) -> Iterator[str]:
+    if count:
+        yield f"({count:,} more lines left out here)"
 
 
 def _without_working(text: str) -> str:
@@ -81,16 +87,19 @@ def _lasting(told: str) -> Iterator[str]:
 
 def _ours(sections: Mapping[str, Sequence[str]], length: int) -> list[str]:
     """The sections of notes of our own, the log last, by its end."""
-    words = (TITLES["rules"], TITLES["decisions"], TITLES["said"])
-    order = dict.fromkeys(("Goal", *words, "", *sections))
-    order.pop(LOG, None)
-    lines = [line for title in order if title in sections for line in _under(title, sections[title])]
-    first = _first(lines, length)
+    order = dict.fromkeys((BEHIND, GOAL, RULES, DECISIONS, SAID, BESIDE, *sections))
+    named = ((title, sections[title]) for title in order if title in sections and title != LOG)
+    first = _first([line for title, lines in named for line in (*_heading(title), *lines)], length)
     log = [line for line in sections.get(LOG, ()) if line.strip()]
     left = length - sum(map(len, first)) - len(LOG)
     shown = sum(so_far <= left for so_far in accumulate(len(line) for line in reversed(log)))
-    missing = [f"({len(log) - shown:,} more lines left out here)"] if shown < len(log) else []
-    return [*first, *((f"{LOG}:", *missing, *log[-shown:]) if shown else missing)]
+    last = log[-shown:] if shown else []
+    return [*first, *(_heading(LOG) if last else ()), *_missing(len(log) - shown), *last]
+
+
+def _heading(title: str) -> Iterator[str]:
+    if title not in (BESIDE, BEHIND):
+        yield f"## {title}"
 
 
 def _left_before(text: str) -> Iterator[str]:
@@ -101,43 +110,31 @@ def _left_before(text: str) -> Iterator[str]:
         yield f"({left:,} more left out before)"
 
 
-def _under(title: str, lines: Sequence[str]) -> Iterator[str]:
-    yield from (f"{title}:",) if title else ()
-    yield from lines
-
-
 def _sections(text: str) -> dict[str, list[str]]:
-    """The sections of our own notes, each with what they quote of earlier ones before its own lines."""
+    """The sections of our own notes, each with what they quote of earlier ones before its own lines. What was asked
+    first is what the earliest say of it; what later ones took for that stands with what else was said."""
+    notes, _, behind = text.partition(_ENDS)
+    ours = {line for name in _PROMPTS for line in prompt(name).text.splitlines()}
+    lines = (line for line in notes.splitlines() if line not in ours and line != _BEGINS and not _FRAME.match(line))
+    found = _divided(lines)
+    earlier = _divided(line.removeprefix("> ") for line in found.pop(TITLES["earlier"], []))
+    if GOAL in earlier:
+        whole = [line for line in found.pop(GOAL, []) if not line.endswith("…”")]  # else it stands there as well
+        found[SAID] = [*whole, *found.get(SAID, [])]
+    for title, told in earlier.items():
+        if title != TASKS or title not in found:  # of tasks only the newest tell how they stand
+            found[title] = [*told, *found.get(title, [])]
+    return found | {BEHIND: behind.splitlines()}
+
+
+def _divided(lines: Iterable[str]) -> dict[str, list[str]]:
+    """Lines by their sections, those of the past and counts of what was left out aside."""
     found: dict[str, list[str]] = {}
-    title = None
-    closing = (text.find(prompt(name).text) for name in _CLOSINGS)
-    for line in text[: min((at for at in closing if at >= 0), default=None)].splitlines():
+    title = BESIDE
+    for line in lines:
         opened = _OPENS.match(line)
         if opened:
-            title = opened["title"] or opened["files"]
-            continue
-        if title is not None and title not in PAST and not _LEFT.match(line):
-            found.setdefault(title, []).append(line)
-    earlier = found.pop(TITLES["earlier"], [])
-    before = _quoted(line.removeprefix("> ") for line in earlier)
-    for title, lines in before.items():
-        if title not in STATES or title not in found:
-            found[title] = [*lines, *found.get(title, [])]
-    return found
-
-
-def _quoted(lines: Iterator[str]) -> dict[str, list[str]]:
-    """The sections that notes quote of earlier ones; what stands before the first of them under no title."""
-    found: dict[str, list[str]] = {}
-    title = ""
-    for line in lines:
-        if line.endswith(":") and line[:-1] in _TITLES:
-            title = line[:-1]
-        elif not _LEFT.match(line):
+            title = opened["title"] or opened["files"] or BESIDE
+        elif title not in PAST and not _LEFT.match(line):
             found.setdefault(title, []).append(line)
     return found
-
-
-_TITLES = frozenset({LOG, *TITLES.values(), *(heading.title for heading in CHECKPOINT.headings)}) | {
-    f"{kind}-files" for kind in ("modified", "moved", "deleted", "read")
-}

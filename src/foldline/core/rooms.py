@@ -22,7 +22,7 @@ from foldline.core.ledger import Ledger
 from foldline.core.limits import Limits
 from foldline.core.meter import Meter
 from foldline.core.notes import WHOLE, needed, notes
-from foldline.core.sentences import states
+from foldline.core.said import stated
 from foldline.core.usertext import own_words, retells
 from foldline.core.worklog import entries
 from foldline.model import Message, Origin
@@ -65,6 +65,9 @@ FRAME = 120
 """Tokens of a checkpoint's opening and headings, about, before it is known what it says."""
 RULES_MORE = 5
 """Rules have up to a fifth fewer tokens together than each by itself, by which they are chosen."""
+ENTRY = 10
+"""Tokens of what a text or call needs in a log besides its lines, about: the empty line before it, its label; and its
+file among those that were touched."""
 JOINTS = 24
 """Tokens that say what was left out, and stand between the parts."""
 NOTES_SHARE = 0.65
@@ -217,9 +220,9 @@ class Rooms:
         past = self.ground.past
         if past is None:
             return 0
-        return sum(self.size(line.text) + 2 for line in past.log if not line.is_tools) or self.size(
-            past.summary.get("context")
-        )
+        own = [line for line in past.log if not line.is_tools]
+        tokens = sum(self.size(line.text) + 1 for line in own) + len({line.entry for line in own}) * ENTRY
+        return tokens or self.size(past.summary.get("context"))
 
     @cached_property
     def _retold(self) -> int:
@@ -232,8 +235,11 @@ class Rooms:
     def _own(self) -> list[int]:
         """Tokens of each message in a log in which every line stands once."""
         found = [0] * (len(self.ground.messages) - self.ground.begin)
-        for line in {line.text: line for line in entries(self.ground.messages[self.ground.begin :])}.values():
-            found[line.message] += self.size(line.text) + 2
+        lines = {line.text: line for line in entries(self.ground.messages[self.ground.begin :])}.values()
+        for line in lines:
+            found[line.message] += self.size(line.text) + 1
+        for message, *_ in {line.entry for line in lines}:
+            found[message] += ENTRY
         return found
 
     def left(self, share: float, cut: int, stay: int) -> int:
@@ -280,10 +286,9 @@ class Rooms:
         return max(min(frame + must + must // RULES_MORE + CHECKPOINT_EVER, most), 0)
 
     def _rules(self, facts: Facts) -> int:
-        """Tokens that the rules need which stand nowhere else, and statements, which may be rules."""
-        ruling = {fact.at for fact in facts.of("rule")}
-        stated = (fact for fact in facts.of("user") if states(fact.text) and fact.at not in ruling)
-        must = Facts((*facts.of("rule"), *stated))
+        """Tokens that the rules need which stand nowhere else; and before a log statements, which may be rules."""
+        stating = frozenset[int]() if self.by_model else stated(facts) - {fact.at for fact in facts.of("rule")}
+        must = Facts((*facts.of("rule"), *(fact for fact in facts.of("user") if fact.at in stating)))
         tokens = notes(must, Ledger(), max(self.beside, CHECKPOINT_LEAST), self.size).tokens
         return tokens + tokens // RULES_MORE
 

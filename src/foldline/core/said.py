@@ -36,6 +36,8 @@ LONGEST_WORDS = 6_000
 MOST_AGAIN = 3
 """Rules and decisions of one long message that are shown by themselves as well: who says more of them tells a plan."""
 
+MOST_STATED = 16
+"""Statements that come before what else the user said: who remarks on everything states no rules."""
 SENT_AGAIN = 40
 """Characters of a message above which it is the same one, when it comes again."""
 _WORDS = frozenset({"user", "rule", "decision"})
@@ -54,6 +56,7 @@ _QUOTES = (
 def said(facts: Facts, told: str, whole: int) -> Iterator[Piece]:
     """The user's messages, each at one place: a short one that rules or decides stands whole where rules or decisions
     do; of a long one they are shown there once more, so that they cannot be overlooked."""
+    first = {fact.text: fact.at for fact in reversed(facts.of("user"))}
     facts = _once(facts)
     telling: dict[int, list[Fact]] = {}
     for fact in facts.of("rule", "decision"):
@@ -70,7 +73,7 @@ def said(facts: Facts, told: str, whole: int) -> Iterator[Piece]:
             yield Piece("earlier", f"> {line}", RANKS["earlier"], -order, order)
     for fact in facts.of("media"):
         yield Piece("said", f"[{fact.at + 1}] {_media(fact.text)}", RANKS["said"], fact.at / PRESSING, fact.at)
-    yield from _messages(facts, told, whole, places, telling)
+    yield from _messages(facts, told, whole, places, telling, first)
 
 
 def _once(facts: Facts) -> Facts:
@@ -87,12 +90,26 @@ def _once(facts: Facts) -> Facts:
     return Facts(tuple(fact for fact, same in again if fact.kind not in _WORDS or same not in there))
 
 
-def _messages(
-    facts: Facts, told: str, whole: int, places: Mapping[int, str], telling: Mapping[int, Sequence[Fact]]
-) -> Iterator[Piece]:
-    """Every message. Those that have a place among rules or decisions stand there."""
+def stated(facts: Facts) -> frozenset[int]:
+    """The places of messages that state something in few words, those that are least like the others: they may be rules
+    in words of their own."""
     messages = facts.of("user")
-    ruling = {fact.at for fact in facts.of("rule")}
+    found = [(odd, fact.at) for fact, odd in zip(messages, _oddities(messages), strict=True) if states(fact.text)]
+    return frozenset(at for _, at in sorted(found)[-MOST_STATED:])
+
+
+def _messages(
+    facts: Facts,
+    told: str,
+    whole: int,
+    places: Mapping[int, str],
+    telling: Mapping[int, Sequence[Fact]],
+    first: Mapping[str, int],
+) -> Iterator[Piece]:
+    """Every message. Those that have a place among rules or decisions stand there. What the summary quotes stands there
+    alone, unless it was said before and comes again: then it may take back what was said between."""
+    messages = facts.of("user")
+    ruling, stating = {fact.at for fact in facts.of("rule")}, stated(facts)
     for fact, worth in zip(messages, _worths(messages), strict=True):
         section = places.get(fact.at, "")
         if section == "decisions" and _is_quoted(fact.text, told):
@@ -106,13 +123,13 @@ def _messages(
             longer = f"- {_quoted(fact)}{about}"
             longer = longer if longer != shorter else ""
             yield Piece(section, shorter, RANKS[section], fact.at, fact.at, shortest, longer)
-        elif fact.about or not _is_quoted(fact.text, told):
+        elif fact.about or fact.at != first[fact.text] or not _is_quoted(fact.text, told):
             pressing = PRESSING if fact.at in ruling or fact is messages[0] else 0
             media = f" {_media(fact.about)}" if fact.about else ""
             text, *forms = (f"[{fact.at + 1}] {below(words)}{media}" for words in _forms(fact.text))
             longer = f"[{fact.at + 1}] {below(fact.text)}{media}" if len(fact.text) <= whole else ""
             longer = "" if longer == text else longer
-            rank = RANKS["stated" if states(fact.text) else "said"]
+            rank = RANKS["stated" if fact.at in stating else "said"]
             yield Piece("said", text, rank, pressing + worth, fact.at, tuple(forms), longer)
 
 
@@ -150,17 +167,19 @@ def _asked(fact: Fact) -> str:
 
 
 def _worths(messages: Sequence[Fact]) -> Iterator[float]:
-    """What each user message is worth beside the others: how lately it was said, and how unlike them it is.
+    """What each user message is worth beside the others: how lately it was said, and how unlike them it is."""
+    yield from (odd + number / len(messages) for number, odd in enumerate(_oddities(messages)))
 
-    What a user says in one form again and again is routine; what is said once, in words of its own, may be a rule that
-    no list of words knows.
-    """
+
+def _oddities(messages: Sequence[Fact]) -> Iterator[float]:
+    """How unlike the others each user message is. What a user says in one form again and again is routine; what is said
+    once, in words of its own, may be a rule that no list of words knows."""
     words = [set(_WORD.findall(fact.text.casefold())) for fact in messages]
     spread = Counter(word for found in words for word in found)
     most = math.log(len(messages) + 1)
-    for number, found in enumerate(words):
+    for found in words:
         rare = math.fsum(math.log((len(messages) + 1) / spread[word]) for word in found) / (len(found) or 1)
-        yield rare / most + number / len(messages)
+        yield rare / most
 
 
 def _quoted(fact: Fact) -> str:
