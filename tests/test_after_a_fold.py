@@ -81,10 +81,10 @@ def test_what_all_fits_into_a_log_is_all_shown_however_often_it_is_folded(to):
     """The messages that stay take only what a log of everything leaves."""
     maker, session = Compactor(Budget(window=200_000, reserve=3_000), secret=b"s"), begun("anthropic")
     session.user("Send all parts, please.")
-    each = to // 200
-    for fold in range(4):
+    each = to // 300
+    for fold in range(6):
         fitted = maker.compact(agents_work(session, each * fold, each * (fold + 1)).request(), to=to)
-    assert len(named(json.dumps(fitted.request), 4 * each)) >= 4 * each * 0.95
+    assert len(named(json.dumps(fitted.request), 6 * each)) >= 6 * each * 0.95
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -102,6 +102,7 @@ def test_folded_again_and_again_by_compactors_that_know_nothing_of_each_other_th
         assert validators.check(messages_of(fitted.request), dialect) == []
         view = messages_of(fitted.request)
     text = json.dumps(view, ensure_ascii=False)
+    assert len(named(text, 40)) > 25
     said = [*SAID, *(f"Now the parts of group {fold}, the sooner the better." for fold in range(5))]
     assert [words for words in said if words not in text] == []
     assert re.search(r"\\n> - “Never push to branch zulu\.”", text)

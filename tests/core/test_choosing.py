@@ -229,11 +229,14 @@ def test_what_is_kept_says_how_often_it_was_written_and_counts_back_from_the_end
 
 
 def test_what_tools_told_comes_last_again_when_it_was_kept():
-    told = [Line(f"row {n} of table_{n}", "tool output: Read", 1, kind="told") for n in range(40)]
-    first = Stock(list(entries([says("I read tables.py.")])), lambda: told, 0, 2).kept(400, estimate)
+    told = [
+        Line(f"src/table_{n}.py:{n}: row_{n} of sheet_{n} by_{n}", "tool output: Read", 1, kind="told")
+        for n in range(40)
+    ]
+    first = Stock(list(entries([says("I read tables.py.")])), lambda: told, 0, 2).kept(600, estimate)
     assert told[-1].text in {line.text for line in first}
     later = [*first, *entries(FILLER)]
-    assert not [line for line in Stock(later, lambda: (), 2, len(FILLER)).within(300, estimate) if line.is_tools]
+    assert not [line for line in Stock(later, lambda: (), 2, len(FILLER)).within(600, estimate) if line.is_tools]
     assert [line for line in Stock(later, lambda: (), 2, len(FILLER)).within(MUCH, estimate) if line.is_tools]
 
 

@@ -40,7 +40,6 @@ MOST_STATED = 16
 """Statements that come before what else the user said: who remarks on everything states no rules."""
 SENT_AGAIN = 40
 """Characters of a message above which it is the same one, when it comes again."""
-_WORDS = frozenset({"user", "rule", "decision"})
 
 _WORD = re.compile(r"[^\W\d_]+")
 _STRETCH = re.compile(r".{1,200}(?=\s|$)|.{1,200}", re.S)
@@ -78,16 +77,15 @@ def said(facts: Facts, told: str, whole: int) -> Iterator[Piece]:
 
 def _once(facts: Facts) -> Facts:
     """The same facts without those of messages that were sent again later, word for word. A few words may mean
-    something else each time, and so may what answers a question."""
-    answers = {fact.at for fact in facts.of("decision") if fact.about}
+    something else each time; and what answered a question stays with it."""
     last = {fact.text: fact.at for fact in facts.of("user")}
-    sent = (fact for fact in facts.of("user") if len(fact.text) > SENT_AGAIN and fact.at not in answers)
+    sent = (fact for fact in facts.of("user") if len(fact.text) > SENT_AGAIN)
     later = {fact.at: last[fact.text] for fact in sent if fact.at != last[fact.text]}
     if not later:
         return facts
     there = {(fact.kind, fact.text, fact.about, fact.at) for fact in facts.facts}
     again = ((fact, (fact.kind, fact.text, fact.about, later.get(fact.at))) for fact in facts.facts)
-    return Facts(tuple(fact for fact, same in again if fact.kind not in _WORDS or same not in there))
+    return Facts(tuple(fact for fact, same in again if same not in there))
 
 
 def stated(facts: Facts) -> frozenset[int]:
