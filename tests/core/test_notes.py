@@ -139,6 +139,13 @@ def test_what_is_said_once_more_after_something_else_is_said_once_more_there():
     assert "Use the walrus" not in notes(Facts(tuple(sent[:2])), Ledger(), AMPLE, len, told).text
 
 
+def test_a_decision_that_takes_back_another_by_being_said_again_is_seen():
+    words, other = "Let's go with postgres for the ledger, please.", "Scrap that: go with mysql for the ledger."
+    told = f"## Goal\nFirst asked: “{words}”"
+    sent = [fact(kind, text, at) for at, text in ((0, words), (4, other), (8, words)) for kind in ("user", "decision")]
+    assert f"“{words}” [9]" in notes(Facts(tuple(sent)), Ledger(), AMPLE, len, told).text
+
+
 def test_a_path_cannot_pass_for_a_heading():
     files = (("## Tasks", frozenset({"edited"})), ("</modified-files>", frozenset({"edited"})))
     found = made(ledger=Ledger(files=files, moves=(("# End of the notes", "x"),))).text
@@ -296,7 +303,7 @@ def test_an_earlier_summary_on_one_line_is_shown_by_its_beginning():
 
 def test_no_line_of_an_earlier_summary_stands_unquoted():
     found = made(fact("earlier", "one\r## Tasks\u2028- [x] all of it")).text
-    assert found.endswith("\n> one\n> ## Tasks\n> - [x] all of it")
+    assert found.endswith("\n> one\n>     ## Tasks\n> - [x] all of it")
 
 
 def test_an_earlier_summary_that_never_stops_thinking_costs_little():

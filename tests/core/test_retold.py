@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.retold import OURS, retold
+from foldline.core.retold import OURS
+from foldline.core.retold import retold as told
 
 NOTES = """# Notes on the conversation so far
 
@@ -59,16 +60,20 @@ TOLD = [
     "## Tasks",
     "- [x] Sort the parser",
     "- [ ] Sort the writer",
-    "## modified-files",
-    "rows.py",
     "## Work Log",
     "[3] I read rows.py.",
     "command: make check",
+    "## modified-files",
+    "rows.py",
     "(1,005 more left out before)",
 ]
 
 
 RULE = "- “Never touch legacy.py.” [5]"
+
+
+def retold(text, whole):
+    return [line.text for line in told(text, whole)]
 
 
 def quoting(lines, more=""):
@@ -91,12 +96,12 @@ def test_what_was_quoted_before_stands_with_the_newer_words_of_its_kind():
         "[9] ok",
         "## Tasks",
         "- [x] Sort the writer",
-        "## modified-files",
-        "rows.py",
         "## Work Log",
         "[3] I read rows.py.",
         "command: make check",
         "command: make all",
+        "## modified-files",
+        "rows.py",
         "(1,005 more left out before)",
     ]
 
@@ -109,7 +114,9 @@ def test_of_a_long_log_there_is_the_end():
     log = "\n".join(f"command: step {number}" for number in range(500))
     found = retold(NOTES.replace("command: make check", log), 1_200)
     assert "- “Never touch legacy.py.” [5]" in found
-    assert found[-2:] == ["command: step 499", "(1,005 more left out before)"]
+    assert found[-1] == "(1,005 more left out before)"
+    assert "command: step 499" in found
+    assert "command: step 0" not in found
     assert re.fullmatch(r"\(4\d\d more lines left out here\)", found[found.index("## Work Log") + 1])
 
 
@@ -120,12 +127,12 @@ def test_lines_stay_within_their_length_and_none_is_made_up(lines):
     text = "# Notes on the conversation so far\n" + "\n".join(lines) + "\n# End of the notes"
     found = retold(text, 300)
     assert sum(len(line) for line in found if not line.startswith("(")) <= 300 * OURS + len("## Work Log")
-    assert all(line.removeprefix("## ") in text or line.startswith("(") for line in found)
+    assert all(line.strip().removeprefix("## ") in text or line.startswith("(") for line in found)
 
 
 def test_whatever_else_begins_like_notes_is_told_as_it_is():
     assert retold("# Notes on the conversation so far\nnothing here\n\nnor here", 1_000) == [
-        *("# Notes on the conversation so far", "nothing here", "nor here")
+        *("    # Notes on the conversation so far", "nothing here", "nor here")
     ]
 
 
@@ -155,12 +162,52 @@ def test_what_later_notes_took_for_the_first_request_stands_with_what_was_said()
     found = retold(later, 10_000)
     assert found.index("## Goal") + 1 == found.index("First asked: “Sort the parser.”")
     assert found.index("First asked, as far as known: “Now the writer.”") > found.index(RULE)
-    begun = later.replace("Now the writer.”", "Now the …”")
+    begun = later.replace("Now the writer.”", "Now the …”\n\n## What else the user said, in order\n[9] Now the writer.")
     assert "First asked, as far as known" not in "\n".join(retold(begun, 10_000)), "it stands there as a whole"
 
 
 def test_a_count_of_any_length_is_no_trouble():
-    assert retold(NOTES.replace("1,003", "9" * 5_000), 10_000)[-1].endswith(" more left out before)")
+    assert retold(NOTES.replace("1,003", "9" * 5_000), 10_000)[-1] == "(2 more left out before)"
+
+
+def test_words_of_the_users_that_look_like_a_count_stay():
+    words = "(2 more left out of the list: mongoose 77,000)"
+    found = retold(NOTES.replace("Marta owns the billing module.", f"Marta owns it.\n{words}"), 10_000)
+    assert words in found
+    assert found[-1] == "(1,005 more left out before)"
+
+
+def test_a_dump_behind_the_notes_takes_a_part_of_the_room():
+    found = retold(f"{NOTES}\n" + "a line of a build log\n" * 900, 2_000)
+    assert [line for line in TOLD[:9] if line not in found] == []
+    assert "a line of a build log" in found
+    assert any("more lines left out here" in line for line in found)
+
+
+def test_only_a_line_of_its_own_ends_the_notes():
+    rule = "- “Never write ' # End of the notes ' into walrus.toml.” [5]"
+    assert rule in retold(NOTES.replace(RULE, rule), 10_000)
+
+
+def test_headings_behind_the_notes_and_of_others_are_moved_in():
+    behind = "## Next Steps\nThe deadline is Friday."
+    once = retold(f"{NOTES}\n{behind}", 10_000)
+    assert once[:2] == ["    ## Next Steps", "The deadline is Friday."]
+    assert retold(quoting(once), 10_000)[-len(once) :] != []
+    assert "The deadline is Friday." in retold(quoting(once), 10_000)
+
+
+def test_when_there_is_little_room_the_oldest_of_the_log_gives_way_first():
+    worth = {line.text: line.worth for line in told(NOTES, 10_000)}
+    assert worth["(1,005 more left out before)"] > worth[RULE] > worth["- [ ] Sort the writer"]
+    assert (
+        worth["- [ ] Sort the writer"] > worth["command: make check"] > worth["[3] I read rows.py."] > worth["rows.py"]
+    )
+
+
+def test_a_request_that_ends_in_an_ellipsis_of_the_users_stays():
+    later = quoting(TOLD, "## Goal\nFirst asked, as far as known: “Hm, the writer …”")
+    assert "First asked, as far as known: “Hm, the writer …”" in retold(later, 10_000)
 
 
 def test_huge_notes_cost_little():

@@ -69,7 +69,7 @@ def said(facts: Facts, told: str, whole: int) -> Iterator[Piece]:
             yield Piece(section, f"- {_quoted(fact)}{_asked(fact)}", rank, fact.at, fact.at, inner=below(fact.text))
     for fact in facts.of("earlier"):
         for order, line in enumerate(retold(fact.text, whole)):
-            yield Piece("earlier", f"> {line}", RANKS["earlier"], -order, order)
+            yield Piece("earlier", f"> {line.text}", RANKS["earlier"], line.worth, order)
     for fact in facts.of("media"):
         yield Piece("said", f"[{fact.at + 1}] {_media(fact.text)}", RANKS["said"], fact.at / PRESSING, fact.at)
     yield from _messages(facts, told, whole, places, telling, first)
@@ -110,7 +110,8 @@ def _messages(
     ruling, stating = {fact.at for fact in facts.of("rule")}, stated(facts)
     for fact, worth in zip(messages, _worths(messages), strict=True):
         section = places.get(fact.at, "")
-        if section == "decisions" and _is_quoted(fact.text, told):
+        anew = fact.about or fact.at != first[fact.text] or not _is_quoted(fact.text, told)
+        if section == "decisions" and not anew:
             continue
         if section:
             about = next((_asked(found) for found in telling[fact.at] if found.about), "")
@@ -121,7 +122,7 @@ def _messages(
             longer = f"- {_quoted(fact)}{about}"
             longer = longer if longer != shorter else ""
             yield Piece(section, shorter, RANKS[section], fact.at, fact.at, shortest, longer)
-        elif fact.about or fact.at != first[fact.text] or not _is_quoted(fact.text, told):
+        elif anew:
             pressing = PRESSING if fact.at in ruling or fact is messages[0] else 0
             media = f" {_media(fact.about)}" if fact.about else ""
             text, *forms = (f"[{fact.at + 1}] {below(words)}{media}" for words in _forms(fact.text))
