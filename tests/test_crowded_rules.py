@@ -213,6 +213,20 @@ def test_who_remarks_on_everything_states_no_rules(to, caller):
     assert fitted.receipt.author == ("fake" if caller else "extraction, without a model")
 
 
+@pytest.mark.parametrize("to", [3_000, 6_000, 12_000])
+def test_beside_a_models_summary_hundreds_of_files_give_way(to):
+    session = Session().user("Move all parts.").assistant("ok").user(RULE).assistant("ok")
+    for part in range(400):
+        session.tools(
+            ("Edit", json.dumps({"file_path": f"/src/part_{part}.py", "text": f"x_{part}()"}), words(0.02, 900))
+        )
+    maker = Compactor(Budget(window=200_000), FakeCaller([SUMMARY]), meter=Meter(Estimator()), secret=b"s")
+    fitted = maker.compact(session.request(), to=to)
+    assert fitted.receipt.author == "fake"
+    assert to * 0.7 < fitted.receipt.tokens_after <= to
+    assert RULE in json.dumps(fitted.messages)
+
+
 def test_in_a_small_view_what_the_user_said_in_few_words_comes_before_the_log():
     session = Session().user("Make the importer faster.")
     facts = [f"Marta owns part {number} of the billing module." for number in range(3)]

@@ -273,6 +273,7 @@ class Rooms:
             return room, min(log, beside - min(self._short(facts), int(beside * SHORT_SHARE)))
         room = max(self.checkpoint(share, noted), ruled)
         room = max(room, min(room + left, CHECKPOINT_MOST))
+        room = min(room, max(int((self.beside - stay) * MARGIN), ruled))  # files beyond that give way
         noted = max(noted, notes(facts, ledger, int(room * NOTES_SHARE), self.size).tokens)
         least = min(self._base(share) // SUMMARY_LEAST, max(room - rules, CHECKPOINT_EVER))
         return room, max(room - frame - noted - JOINTS, least)
