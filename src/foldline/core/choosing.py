@@ -1,6 +1,7 @@
 """Which of the agent's lines a log has room for.
 
     lines, what tools told ── Stock ── within(room) ──> the chosen lines, in order
+                                    ── kept(room) ────> more of them, which the next fold chooses from
 
 First come lines that say what was wrong. Then the newest lines, each with the piece of code that it begins; then older
 ones, a few that stand together at a time. What is not new is weighed by what it is worth for its tokens: the names in
@@ -93,9 +94,9 @@ class Stock:
     def kept(self, room: int, size: Size) -> list[Line]:
         """What the next fold chooses from, where this one shows a log in `room`: the lines of a longer one. Their
         messages are counted back from the end, and each says how often it was written."""
-        shelf = _Shelf(max(room, 0) * KEPT, size)
+        shelf = _Shelf(room * KEPT, size)
         self._take_own(shelf)
-        shelf.room -= max(room, 0) * (KEPT - 1)
+        shelf.room -= room * (KEPT - 1)
         self._take_told(shelf)
         chosen = {place: line._replace(times=self._written(place, line)) for place, line in shelf.chosen.items()}
         laid = laid_out(self.lines, chosen, frozenset())

@@ -16,7 +16,7 @@ from itertools import accumulate, chain
 from foldline.core.options import Options
 from foldline.model import EMPTY, Conversation, Message, Origin, Part, Text
 
-BEGINS, _ENDS = "# Notes on the conversation so far", "\n# End of the notes"
+BEGINS, ENDS = "# Notes on the conversation so far", "\n# End of the notes"
 """How a checkpoint begins and ends: what does not is none, and is not looked up."""
 
 
@@ -33,13 +33,13 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
     """Where such texts begin, at the beginning of a line, and end. What begins last before an end is what ends there: a
     checkpoint has no such line inside."""
     at = 0
-    while (end := text.find(_ENDS, at)) >= 0:
+    while (end := text.find(ENDS, at)) >= 0:
         start = end
         while (start := text.rfind(BEGINS, at, start)) >= 0:
             if text[start - 1 : start] in ("", "\n"):
-                yield start, end + len(_ENDS)
+                yield start, end + len(ENDS)
                 break
-        at = end + len(_ENDS)
+        at = end + len(ENDS)
 
 
 def parted(message: Message, known: Container[str]) -> tuple[Message, ...]:

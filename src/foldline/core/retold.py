@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from foldline.core.extract import LOG
+from foldline.core.joined import BEGINS, ENDS
 from foldline.core.logtext import moved_in
 from foldline.core.pieces import TITLES
 from foldline.core.prompts import prompt
@@ -29,7 +31,7 @@ BEHIND_SHARE = 4
 """What stands behind the notes takes at most this part of that: it may be a dump."""
 LASTING = ("request", "messages", "pending", "errors", "solving", "files", "concepts")
 """What of a summary is told, in this order. What it was doing, and would do next, has been done since."""
-GOAL, LOG = "Goal", "Work Log"
+GOAL = "Goal"
 BESIDE = ""
 """What stands in no section."""
 RULES, DECISIONS, SAID, TASKS = (TITLES[key] for key in ("rules", "decisions", "said", "tasks"))
@@ -43,8 +45,6 @@ _CLOSING = re.compile(
     r"^(?:If you need specific details from before compaction|Please continue the conversation)", re.M
 )
 """Where it turns from telling to telling the agent what to do: that was for then."""
-_BEGINS = "# Notes on the conversation so far"
-_ENDS = re.compile(r"^# End of the notes", re.M)
 _FRAME = re.compile(r"(?:This conversation goes on from an earlier one\. )?These notes stand for [\d,]+ messages\. ")
 _PROMPTS = ("resume-carried", "resume-kept")
 """What our notes say between their sections and how to go on, line by line."""
@@ -68,12 +68,12 @@ class Told(NamedTuple):
 def retold(text: str, whole: int) -> list[Told]:
     """The lines of a summary, in order, as many as there is room for where the longest user message may have `whole`
     characters; and how many are missing."""
-    ends = _ENDS.search(text) if text.lstrip().startswith(_BEGINS) else None
-    if ends is None:
+    notes, ends, behind = text.lstrip().partition(ENDS)
+    if not ends or not notes.startswith(BEGINS):
         return _first([moved_in(line) for line in _lasting(_without_working(text))], int(whole * SHARE))
-    notes, length = text[: ends.start()], int(whole * OURS)
-    behind = _first([moved_in(line) for line in text[ends.end() :].splitlines()], length // BEHIND_SHARE)
-    return [*behind, *_ours(_sections(notes), length - _length(behind)), *_left_before(notes)]
+    length = int(whole * OURS)
+    first = _first([moved_in(line) for line in behind.splitlines()], length // BEHIND_SHARE)
+    return [*first, *_ours(_sections(notes), length - _length(first)), *_left_before(notes)]
 
 
 def _first(lines: Sequence[str], length: int, worth: float = 0) -> list[Told]:
@@ -145,7 +145,7 @@ def _sections(notes: str) -> dict[str, list[str]]:
     """The sections of our own notes, each with what they quote of earlier ones before its own lines. What was asked
     first is what the earliest say of it; what later ones took for that stands with what else was said."""
     ours = {line for name in _PROMPTS for line in prompt(name).text.splitlines()}
-    lines = (line for line in notes.splitlines() if line not in ours and line != _BEGINS and not _FRAME.match(line))
+    lines = (line for line in notes.splitlines() if line not in ours and line != BEGINS and not _FRAME.match(line))
     found = _divided(lines)
     earlier = _divided(line.removeprefix("> ") for line in found.pop(TITLES["earlier"], []))
     if GOAL in earlier:
