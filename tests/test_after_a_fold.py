@@ -326,3 +326,21 @@ def test_a_view_with_pinned_steps_is_known_whatever_a_client_puts_before_or_toge
         assert [words for words in SAID if words not in text] == []
         assert text.count("# Notes on the conversation so far") == bool(folds)
     assert fitted.receipt.generation == folds > 1
+
+
+@pytest.mark.parametrize("caller", [False, True])
+def test_what_the_user_says_while_a_tool_runs_does_not_cost_the_room_of_its_result(caller):
+    """Agents send what was typed in the meantime in one message with the result that they waited for."""
+    messages = [{"role": "user", "content": "Why do the tests take so long?"}]
+    for n in range(30):
+        used = {"type": "tool_use", "id": f"t{n}", "name": "Bash", "input": {"command": f"go test ./part_{n}/..."}}
+        said = {"type": "text", "text": f"Part {n} builds its own binary in setup_{n}.go."}
+        result = {"type": "tool_result", "tool_use_id": f"t{n}", "content": f"ok part_{n} 3.2s\n" * 200}
+        typed = [{"type": "text", "text": "and look at the fixtures too"}] if n == 20 else []
+        messages += [{"role": "assistant", "content": [said, used]}, {"role": "user", "content": [result, *typed]}]
+    maker = Compactor(Budget(window=100_000, reserve=3_000), FakeCaller([SUMMARY]) if caller else None, secret=b"s")
+    fitted = maker.compact(messages, dialect="anthropic", to=1_200)
+    text = json.dumps(fitted.messages)
+    assert "and look at the fixtures too" in text
+    assert text.count("go test ./part_") > 5 or caller
+    assert 600 < fitted.receipt.tokens_after <= 1_200

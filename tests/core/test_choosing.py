@@ -114,6 +114,18 @@ def test_how_a_thing_was_done_does_not_gain_by_being_repeated():
     assert "output_mode" not in log(600, *looked, *FILLER)
 
 
+@given(st.integers(1, 200))
+def test_an_argument_of_the_newest_calls_never_stands_without_the_command_it_belongs_to(room):
+    ran = [
+        says("", call("exec_command", cmd=f"make part-{n}", workdir=f"/srv/project-{n}", max_output_tokens=1_000 + n))
+        for n in range(6)
+    ]
+    told = log(room, *ran)
+    for n in range(6):
+        if f"/srv/project-{n}" in told or f"max_output_tokens: {1_000 + n}" in told:
+            assert f"cmd: make part-{n}" in told
+
+
 def test_a_mark_is_no_line_of_its_own():
     held = Stock([Line(GAP, "", 0), Line("the parser_state", "", 1)], lambda: (), 0, 2)
     assert [line.text for line in held.within(500, estimate)] == ["the parser_state"]

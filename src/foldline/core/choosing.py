@@ -21,10 +21,11 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
+from types import MappingProxyType
 from typing import TypeAlias
 
 from foldline.core.laying import laid_out
-from foldline.core.loglines import CAUSE, GAP, OFTEN, Line, closes
+from foldline.core.loglines import CAUSE, GAP, GOALS, OFTEN, Line, closes
 
 Size: TypeAlias = Callable[[str], int]
 
@@ -113,14 +114,14 @@ class Stock:
         room = shelf.room
         self._take_by_worth(shelf, self._causes, int(room * (1 - CAUSES_SHARE)))
         newest = {place: line for place, line in self._newest.items() if place not in shelf.chosen}
-        shelf.take_newest(newest, int(room * (1 - NEWEST_SHARE)), NEWEST_MISSES, self._closing)
+        shelf.take_newest(newest, int(room * (1 - NEWEST_SHARE)), NEWEST_MISSES, self._closing, self._heads)
         recent = frozenset(shelf.chosen)
         self._take_by_worth(shelf, self._runs(shelf.chosen))
         return recent
 
     def _take_told(self, shelf: _Shelf) -> None:
         if shelf.room > LEAST_TOLD:
-            shelf.take_newest(self._untold, 0, MOST_MISSES, {})
+            shelf.take_newest(self._untold, 0, MOST_MISSES)
 
     def _often(self, chosen: Mapping[int, Line], recent: Container[int]) -> frozenset[int]:
         """Files and commands of older calls of which nothing else is shown, and that were used more than once."""
@@ -146,6 +147,17 @@ class Stock:
     def _newest(self) -> dict[int, Line]:
         lines = ((place, line) for place, line in self._once.items() if line.kind in ("whole", "inner"))
         return {place: line for place, line in lines if place not in self._late}
+
+    @cached_property
+    def _heads(self) -> dict[int, int]:
+        """For each line of a call the place of the one that says what the call is about. Arguments without their command
+        tell nothing."""
+        first: dict[tuple[int, str, int, bool], int] = {}
+        newest = self._newest
+        for place, line in newest.items():
+            if line.entry not in first and not line.is_spoken and GOALS.match(line.text):
+                first[line.entry] = place
+        return {place: first[line.entry] for place, line in newest.items() if line.entry in first}
 
     @cached_property
     def _late(self) -> frozenset[int]:
@@ -299,12 +311,22 @@ class _Shelf:
         name = line.label if line.is_tools or line.reread else line.label.partition(" ")[0]
         return self.size(name) + LABEL_MARKS
 
-    def take_newest(self, lines: dict[int, Line], least: int, most: int, closing: Mapping[int, Line]) -> None:
-        """Takes the last lines, down to so many tokens, each with those behind it that close it; no more than `most`
-        that do not fit are passed over."""
+    def take_newest(
+        self,
+        lines: Mapping[int, Line],
+        least: int,
+        most: int,
+        closing: Mapping[int, Line] = MappingProxyType({}),
+        heads: Mapping[int, int] = MappingProxyType({}),
+    ) -> None:
+        """Takes the last lines, down to so many tokens, each with the head of its call and with those behind it that
+        close it; no more than `most` that do not fit are passed over."""
         misses = 0
         for place in reversed(lines):
-            if self.takes(place, lines[place], least):
+            head = heads.get(place, place)
+            if place in self.chosen:
+                continue
+            if self.takes_all({at: lines[at] for at in (head, place) if at in lines and at not in self.chosen}, least):
                 at, entry = place + 1, lines[place].entry
                 while at in closing and closing[at].entry == entry and self.takes(at, closing[at], least):
                     at += 1

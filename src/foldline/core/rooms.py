@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from foldline.core.facts import Facts
-from foldline.core.fold import newest_user, standing
+from foldline.core.fold import carried, newest_user, standing
 from foldline.core.ground import Ground
 from foldline.core.ledger import Ledger
 from foldline.core.limits import Limits
@@ -117,8 +117,7 @@ class Rooms:
     def _carried(self, target: int) -> int:
         if self.newest is None or sum(self.sizes(self.newest, target)) <= target:
             return 0
-        tokens = self.each[self.newest]
-        return min(tokens, int(self.limit * CLAMPED_USER)) if self.clamp_user else tokens
+        return min(self._alone, int(self.limit * CLAMPED_USER)) if self.clamp_user else self._alone
 
     def _target(self, target: int) -> int:
         """What was asked for. Beside a carried message, its share of what is left; beside a large head, as much as the
@@ -147,6 +146,14 @@ class Rooms:
     @cached_property
     def newest(self) -> int | None:
         return newest_user(self.ground.messages)
+
+    @cached_property
+    def _alone(self) -> int:
+        """Tokens of that message where it stands behind a checkpoint: without the results that came with it."""
+        if self.newest is None:
+            return 0
+        message = self.ground.messages[self.newest]
+        return round(self.meter.message(carried(message)) * self.meter.ratio) if message.results else self.each[self.newest]
 
     @cached_property
     def fixed(self) -> int:
@@ -253,7 +260,7 @@ class Rooms:
         """Tokens of the newest user message behind the checkpoint, where it lies before the cut and is not large."""
         if self.newest is None or self.newest >= cut or self.carried or self.newest in (*self.pins, *self.ground.pins):
             return 0
-        return self.each[self.newest]
+        return self._alone
 
     def inside(
         self, share: float, frame: int, facts: Facts, ledger: Ledger, left: int = 0, stay: int = 0
@@ -304,7 +311,7 @@ class Rooms:
         if self.newest is None:
             return 0
         free = self.limit - self.fixed - self.size(checkpoint) - CLAMP_MARK
-        length = len(self.ground.messages[self.newest].text) / max(self.each[self.newest], 1)
+        length = len(self.ground.messages[self.newest].text) / max(self._alone, 1)
         return max(int(free * length * USER_MARGIN), 100)
 
     def sizes(self, start: int, tokens: int) -> list[int]:
