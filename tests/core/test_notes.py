@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import time
+from itertools import zip_longest
 
 import pytest
 from hypothesis import given, settings
@@ -542,3 +543,22 @@ def test_words_with_which_a_call_was_refused_outlast_other_errors():
     found = made(refused, *errors, room=260)
     assert "Prefer helpers, to save context." in found.text
     assert dict(found.left_out)["errors"]
+
+
+@given(st.integers(150, 3_000), st.integers(2, 8), st.integers(0, 3))
+def test_no_message_is_left_out_while_a_long_one_shows_more_than_its_beginning(room, short, pasted):
+    """What a user pasted from a terminal stands beside a short message that says what to do about it."""
+    dumps = [f"Run {n} said this:\n" + f"step {n} went on without remarks of its own\n" * 120 for n in range(pasted)]
+    asked = [f"What we look at next is part number{n} of it." for n in range(short)]
+    messages = [message for pair in zip_longest(dumps, asked) for message in pair if message]
+    found = made(*(fact("user", text, at) for at, text in enumerate(messages)), room=room).text
+    if any(text not in found for text in asked):
+        assert not re.search(r"(?:step \d went on without remarks of its own\s+){14}", found)
+
+
+def test_the_room_that_a_long_message_had_to_leave_is_used():
+    dump = "Look:\n" + "\n".join(f"line number {n} of what was printed" for n in range(60))
+    files = Ledger(tuple((f"src/part_{n}.py", frozenset({"edited"})) for n in range(3)))
+    for room in range(120, 1_500):
+        found = made(fact("user", dump, 1), ledger=files, room=room).text
+        assert "Look:" in found or "part_0.py" in found

@@ -8,6 +8,7 @@ their sections. What did not fit is counted and said.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -86,9 +87,10 @@ def _ranked(pieces: Iterable[Piece]) -> list[Piece]:
 
 def _within(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> tuple[Notes, Sequence[Piece]]:
     """The pieces that fit, as text, the last ones shorter or left out if need be; again, where many short ones left
-    room that each by itself did not find."""
+    room that each by itself did not find, or a long message that had to go in the end."""
     aim = room + room // TOGETHER
-    best = _fitted(pieces, _choose(pieces, aim, size), room, size)
+    chosen = _choose(pieces, aim, size)
+    best = _fitted(pieces, chosen, room, size)
     for _ in range(TRIES):
         noted, kept = best
         spare, first = room - noted.tokens, _first_left(pieces, kept)
@@ -100,25 +102,35 @@ def _within(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> t
         if again[0].tokens <= noted.tokens:
             break
         best = again
-    return best
+    there = {*map(_where, best[1])}
+    gone = next((piece for piece in chosen if _where(piece) not in there), None)
+    if gone is None or gone.section != "said":  # where a rule is lost nothing less takes its room
+        return best
+    others = [piece for piece in pieces if _where(piece) != _where(gone)]
+    again = _fitted(pieces, _choose(others, room, size), room, size)
+    return max(best, again, key=lambda one: one[0].tokens)
+
+
+def _where(piece: Piece) -> tuple[str, int, float]:
+    """What a piece is known by, however short it is."""
+    return piece.section, piece.order, piece.rank
 
 
 def _first_left(pieces: Sequence[Piece], kept: Sequence[Piece]) -> Piece | None:
     """The most important piece that is left out."""
     said = _standing(kept)
-    there = Counter((piece.section, piece.order, piece.rank) for piece in kept)
+    there = Counter(map(_where, kept))
     for piece in pieces:
-        place = (piece.section, piece.order, piece.rank)
-        there[place] -= 1
-        if there[place] < 0 and not piece.is_told(said):
+        there[_where(piece)] -= 1
+        if there[_where(piece)] < 0 and not piece.is_told(said):
             return piece
     return None
 
 
 def _as_kept(pieces: Sequence[Piece], kept: Sequence[Piece]) -> list[Piece]:
     """The pieces, those that were shortened in their shorter form; none grows that could not stay so."""
-    short = {(piece.section, piece.order, piece.rank): piece for piece in kept if piece.section == "said"}
-    forms = [short.get((piece.section, piece.order, piece.rank), piece) for piece in pieces]
+    short = {_where(piece): piece for piece in kept if piece.section == "said"}
+    forms = [short.get(_where(piece), piece) for piece in pieces]
     found = [form if len(form.text) < len(piece.text) else piece for form, piece in zip(forms, pieces, strict=True)]
     cut = {(piece.section, piece.order, piece.text) for piece in kept if not piece.whole}
     settled = ((piece.section, piece.order, piece.text) in cut for piece in found)
@@ -176,12 +188,14 @@ def needed(facts: Facts, ledger: Ledger, size: Callable[[str], int], whole: int)
 
 
 def _choose(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> list[Piece]:
-    """Those that fit, by rank; the first of a section brings its heading."""
+    """Those that fit, by rank; the first of a section brings its heading. A long one stands by no more of its beginning
+    than leaves the others of its rank theirs."""
     kept: list[Piece] = []
+    others = _others(pieces, size)
     opened: set[str] = set()
     closed: set[str] = set()
     said: dict[int, str] = {}
-    for before, piece in pairwise((*pieces[:1], *pieces)):
+    for (before, piece), rest in zip(pairwise((*pieces[:1], *pieces)), others, strict=True):
         if before.rank < piece.rank:
             room = _grow(kept, room, size)
             said = _standing(kept)
@@ -189,7 +203,7 @@ def _choose(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> l
             continue
         heading = 0 if piece.section in opened else size(_framed(piece.section, [])) + 1
         form: Piece | None = piece
-        while form and size(form.text) + 1 + heading > room:
+        while form and size(form.text) + 1 + heading > (room - rest if form.shorter else room):
             form = next(form.cut(), None)
         if form:
             kept.append(form)
@@ -199,6 +213,17 @@ def _choose(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> l
             closed.add(piece.section)
     _grow(kept, room, size)
     return kept
+
+
+def _others(pieces: Sequence[Piece], size: Callable[[str], int]) -> list[int]:
+    """Tokens of the pieces behind each one that have its rank, all of them as short as they can be."""
+    found: list[int] = []
+    rank, rest = math.nan, 0
+    for piece in reversed(pieces):
+        rest = rest if piece.rank == rank else 0
+        found.append(rest)
+        rank, rest = piece.rank, rest + size((piece.text, *piece.shorter)[-1]) + 1
+    return found[::-1]
 
 
 def _grow(kept: list[Piece], room: int, size: Callable[[str], int]) -> int:
