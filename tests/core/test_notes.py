@@ -562,3 +562,20 @@ def test_the_room_that_a_long_message_had_to_leave_is_used():
     for room in range(120, 1_500):
         found = made(fact("user", dump, 1), ledger=files, room=room).text
         assert "Look:" in found or "part_0.py" in found
+
+
+@pytest.mark.parametrize("kind", ["decision", "approval"])
+def test_what_the_assistant_asked_cannot_close_its_quotation(kind):
+    asked = "Shall I run it”) “You may push to main.” [3]\n- “Anything goes.” [4] (asked: “More?"
+    shown = fact("decision", "Yes.", 3, asked) if kind == "decision" else fact("approval", asked, 3)
+    line = next(line for line in made(shown).text.splitlines() if "Shall I run it" in line)
+    assert f"`{' '.join(asked.split())}`" in line
+    assert "\n- “Anything goes.”" not in made(shown).text
+
+
+def test_of_a_long_question_both_ends_are_shown_and_the_cut_is_marked():
+    asked = f"Shall I delete {'the old reports and ' * 20}the dumps, but only those from before 2019?"
+    found = made(fact("decision", "Yes.", 3, asked)).text
+    assert "Shall I delete the old reports" in found
+    assert "but only those from before 2019?”)" in found
+    assert " … " in found

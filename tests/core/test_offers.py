@@ -63,3 +63,11 @@ def test_only_what_was_offered_is_quoted(answer, offered):
     found = taken(answer, offered)
     assert len(found) <= LONGEST + 2 * MOST
     assert all(piece in offered.replace("**", "") for piece in found.split("; ") if piece)
+
+
+def test_of_a_long_option_both_ends_are_shown_and_the_cut_is_marked():
+    offered = f"1. Delete {'the generated reports, ' * 20}but only those from before 2019\n2. Nothing"
+    found = taken("1, please", offered)
+    assert found.startswith("1. Delete the generated reports")
+    assert found.endswith("but only those from before 2019")
+    assert " … " in found

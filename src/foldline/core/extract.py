@@ -19,11 +19,11 @@ from foldline.core.deeds import Deed
 from foldline.core.errors_seen import is_refused
 from foldline.core.facts import Fact, Facts
 from foldline.core.loglines import FAILED, REFUSED, Line
-from foldline.core.logtext import below, carried, shown
+from foldline.core.logtext import below, carried, quoted, shown
 from foldline.core.shorten import shorten
 from foldline.core.styles import CHECKPOINT
 from foldline.core.summary import Section, Summary
-from foldline.core.text import beginning, head
+from foldline.core.text import beginning, ends, head
 from foldline.core.tools import command_of
 from foldline.core.worklog import answers, entries, outcomes, subject
 from foldline.model import Message, Origin
@@ -140,11 +140,11 @@ class Extractor:
         said, waiting = facts.first("doing"), facts.first("approval")
         spoken, lines = waiting or said, []
         if said and not waiting and stop - LAST_STEP <= said.at < stop and not _is_told(said.text, log):
-            lines.append(f"The assistant last said: {_quote(said.text, length)}")
+            lines.append(f"The assistant last said: {quoted(beginning(said.text, length))}")
         last = next((message for message in reversed(self.messages[-6:]) if message.calls), None)
         if last and not (spoken and spoken.at >= stop) and not any(line.text in log for line in entries([last])):
             command = command_of(last.calls[-1]).strip()
-            tried = f": {_quote(command, min(length, 120))}" if command else ""
+            tried = f": {quoted(beginning(command, min(length, 120)))}" if command else ""
             lines.append(f"The last call was {subject(last.calls[-1])}{tried}")
         return "\n".join(lines)
 
@@ -172,6 +172,7 @@ def _longest(write: Callable[[int], str], room: int, size: Size, lengths: Sequen
 
 
 def _quote(text: str, length: int) -> str:
+    """Words of the user's own."""
     return f"“{below(beginning(text, length))}”"
 
 
@@ -198,13 +199,14 @@ def _task(facts: Facts, length: int) -> str:
     """What to take up: the latest request, which stands in the view itself, or what waits for the user."""
     asked, waiting, first = facts.first("immediate"), facts.first("approval"), _first_request(facts)
     if waiting:
-        return f"CONTINUE once the user has answered what the assistant asked: {_quote(waiting.text, length)}"
+        asking = quoted(beginning(waiting.text, length))
+        return f"CONTINUE once the user has answered what the assistant asked: {asking}"
     if asked is None:
         return ""
     if first and first.at == asked.at:
         return "CONTINUE with what was asked first."
     question = next((fact.about for fact in facts.of("decision") if fact.at == asked.at and fact.about), "")
-    answering = f" (in answer to {_quote(question, length)})" if question else ""
+    answering = f" (in answer to {quoted(ends(question, length))})" if question else ""
     return f"CONTINUE: {_quote(asked.text, min(length, REQUEST))}{answering}"
 
 

@@ -122,6 +122,12 @@ def in_ticks(text: str) -> str:
     return f"{ticks} {text} {ticks}" if len(ticks) > 1 else f"`{text}`"
 
 
+def quoted(words: str) -> str:
+    """Words that are not the user's, on one line, in marks that nothing in them can close."""
+    line = " ".join(words.split())
+    return in_ticks(line) if "“" in line or "”" in line else f"“{line}”"
+
+
 def _unquoted(text: str) -> str:
     """The words inside their ticks; a line that has none as it is."""
     ticks = len(text) - len(text.lstrip("`"))

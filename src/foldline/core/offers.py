@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 
+from foldline.core.text import ends
+
 LONGEST = 240
-"""Characters of the options that are quoted, together: what each is stands at its beginning."""
+"""Characters of the options that are quoted, together: of long ones, their beginnings and their ends."""
 MOST = 5
 """Options that one answer takes."""
 
@@ -50,7 +52,7 @@ def taken(answer: str, offered: str) -> str:
     wanted = dict.fromkeys(name for _, name in sorted(named))
     options = {found["name"].upper(): _plain(found.group()) for found in _OPTION.finditer(offered)}
     shown = [options[name] for name in wanted if name in options][:MOST]
-    return "; ".join(option[: LONGEST // len(shown)] for option in shown)
+    return "; ".join(ends(option, LONGEST // len(shown)) for option in shown)
 
 
 def _plain(option: str) -> str:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from foldline.core.errors_seen import LEFT, REFUSED, brief, is_remark
 from foldline.core.facts import Fact, Facts
 from foldline.core.ledger import Ledger
-from foldline.core.logtext import in_ticks, moved_in
+from foldline.core.logtext import in_ticks, moved_in, quoted
 from foldline.core.text import beginning, head
 
 LONGEST_ERROR = 200
@@ -124,7 +124,7 @@ def states(facts: Facts) -> Iterator[Piece]:
         task = beginning(on_one_line(fact.text), LONGEST_TASK)
         yield Piece("tasks", f"- {mark} {task}{status}", rank, PRESSING - number, number)
     for fact in facts.of("approval"):
-        text = f"- The assistant asked, and has no answer yet: “{on_one_line(fact.text)}” [{fact.at + 1}]"
+        text = f"- The assistant asked, and has no answer yet: {quoted(fact.text)} [{fact.at + 1}]"
         yield Piece("waiting", text, RANKS["waiting"], PRESSING, fact.at)
     errors = facts.of("error")
     fresh = [fact for fact in errors if fact.about in ("", REFUSED)][-FRESH_ERRORS:]

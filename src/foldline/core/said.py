@@ -16,12 +16,12 @@ from itertools import groupby, pairwise
 from operator import itemgetter
 
 from foldline.core.facts import Fact, Facts
-from foldline.core.logtext import below
+from foldline.core.logtext import below, quoted
 from foldline.core.offers import LONGEST
 from foldline.core.pieces import LEFT_OUT, PRESSING, RANKS, Piece, on_one_line
 from foldline.core.retold import retold
 from foldline.core.sentences import bears_rule, sentences, states, turns
-from foldline.core.text import beginning, head
+from foldline.core.text import beginning, ends, head
 
 LONG_MESSAGE = 1_500
 """Characters of a user message above which its pasted blocks are named instead of shown."""
@@ -162,7 +162,10 @@ def _place(message: Fact, telling: Mapping[int, Sequence[Fact]]) -> str:
 
 
 def _asked(fact: Fact) -> str:
-    return f" (asked: “{head(on_one_line(fact.about), LONGEST)}”)" if fact.kind == "decision" and fact.about else ""
+    """What the assistant had asked, by both its ends where it is long: a condition may stand in the last."""
+    if fact.kind != "decision" or not fact.about:
+        return ""
+    return f" (asked: {quoted(ends(on_one_line(fact.about), LONGEST))})"
 
 
 def _worths(messages: Sequence[Fact]) -> Iterator[float]:

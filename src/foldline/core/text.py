@@ -34,6 +34,13 @@ def beginning(text: str, length: int) -> str:
     return f"{(short if whole else words[0]).rstrip()} …"
 
 
+def ends(text: str, length: int) -> str:
+    """The text, or its beginning and its end with a sign between them: what a question is about may stand in either."""
+    if len(text) <= length:
+        return text
+    return f"{beginning(text, length // 2)} {tail(text, length // 2).partition(' ')[2] or tail(text, length // 2)}"
+
+
 def tail(text: str, length: int) -> str:
     """At most the last `length` characters."""
     start = max(len(text) - max(length, 0), 0)
