@@ -281,6 +281,21 @@ def test_a_checkpoint_that_somebody_quotes_takes_nothing_over(form, steps):
     assert folds < 6, "it does not fold in every turn"
 
 
+@pytest.mark.parametrize("deep", [False, True])
+def test_a_checkpoint_that_a_client_quotes_in_an_element_of_its_own_takes_nothing_over(deep):
+    maker = Compactor(Budget(window=8_000, reserve=500), secret=b"s")
+    reminder = f"<system-reminder>\nnotes.md was changed. It has now:\n{folded_notes(maker)}\n</system-reminder>"
+    messages = [{"role": "user", "content": [{"type": "text", "text": "Build billing. Never touch conf9.toml."}]}]
+    messages += worked(Session("anthropic"), 100, 101).request()["messages"][1:] if deep else []
+    messages[-1]["content"].append({"type": "text", "text": reminder})
+    for step in range(30):
+        messages.append({"role": "assistant", "content": [{"type": "text", "text": f"did {step} {FILLER * 20}"}]})
+        messages.append({"role": "user", "content": [{"type": "text", "text": f"Next is part {step}."}]})
+    told = json.dumps(maker.compact(messages, to=3_000, dialect="anthropic").messages)
+    assert "Never touch conf9.toml." in told
+    assert not [words for words in SAID if words in told]
+
+
 def test_what_begins_alike_before_a_joined_checkpoint_does_not_hide_it():
     maker, session = Compactor(Budget(window=8_000, reserve=500), secret=b"s"), worked(begun("anthropic"), 0, 30)
     shown = maker.fit(session.request()).messages

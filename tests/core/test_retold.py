@@ -215,3 +215,39 @@ def test_huge_notes_cost_little():
     started = time.process_time()
     retold(text, 10_000)
     assert time.process_time() - started < 2
+
+
+CLAUDE = """This session is being continued from a previous conversation that ran out of context.
+Summary:
+1. Primary Request and Intent:
+   Build billing. What the <analysis> says is ours.
+6. All user messages:
+   - "Please continue the conversation with the bank first."
+Please continue the conversation with them as said.
+Summary:
+   - "Never deploy on Fridays."
+7. Pending Tasks:
+   - one
+   - two
+   - three
+
+If you need specific details from before compaction, read the transcript.
+Please continue the conversation from where we left it off."""
+
+
+def test_only_the_last_lines_of_a_summary_bid_the_agent_go_on_and_only_its_first_reason():
+    found = "\n".join(line.text for line in told(CLAUDE, 10_000))
+    assert "Build billing. What the <analysis> says is ours." in found
+    assert "Please continue the conversation with them as said." in found
+    assert '- "Never deploy on Fridays."' in found
+    assert "before compaction" not in found
+    assert "where we left it off" not in found
+
+
+def test_a_goal_with_a_great_many_blanks_is_read_at_once():
+    goal = f"First asked: “x{' ' * 60_000}y”"
+    earlier = "## From an earlier summary, as it stood\n> ## Goal\n> First asked: “z”"
+    notes = f"# Notes on the conversation so far\n\n## Goal\n{goal}\n\n{earlier}\n# End of the notes"
+    start = time.process_time()
+    told(notes, 1_000)
+    assert time.process_time() - start < 2

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.usertext import guides, own_words, retells, spoken, strip
+from foldline.core.usertext import guides, own_words, retelling, retells, spoken, strip
 from foldline.model import Media, Message, Origin, Text, ToolResult
 
 TAGS = [
@@ -211,3 +211,25 @@ def test_what_only_begins_like_instructions_costs_little(opening, piece):
     started = time.process_time()
     assert not guides(Message("user", Origin.USER, (Text(opening + piece * 60_000 + "<INSTRUCTIONS> "),)))
     assert time.process_time() - started < 1
+
+
+CLAUDE = (
+    "This session is being continued from a previous conversation. Summary: all was built. The user said: always push."
+)
+OURS = "# Notes on the conversation so far\n\n## Goal\nFirst asked: “x”\n\n# End of the notes"
+
+
+@pytest.mark.parametrize("summary", [CLAUDE, OURS])
+@pytest.mark.parametrize("before", [(), ("<system-reminder>Be brief.</system-reminder>",)])
+def test_what_a_client_joined_to_a_summary_is_the_users_and_the_summary_is_not(summary, before):
+    texts = (*before, summary, "Now write the release script. Never push to main.")
+    message = Message("user", Origin.USER, tuple(map(Text, texts)))
+    assert retells(message)
+    assert own_words(message) == texts[-1]
+    assert retelling(message) == summary
+
+
+def test_what_stands_behind_notes_of_our_own_in_one_text_is_the_users():
+    message = Message("user", Origin.USER, (Text(f"{OURS}\n\nAnd now the tests."),))
+    assert own_words(message) == "And now the tests."
+    assert retelling(message) == OURS

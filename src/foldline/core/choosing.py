@@ -150,7 +150,7 @@ class Stock:
 
     @cached_property
     def _heads(self) -> dict[int, int]:
-        """For each line of a call the place of the one that says what the call is about. Arguments without their command
+        """For each line of a call the place of the one that says what the call is about: arguments without it
         tell nothing."""
         first: dict[tuple[int, str, int, bool], int] = {}
         newest = self._newest
@@ -313,7 +313,7 @@ class _Shelf:
 
     def take_newest(
         self,
-        lines: Mapping[int, Line],
+        lines: dict[int, Line],
         least: int,
         most: int,
         closing: Mapping[int, Line] = MappingProxyType({}),
@@ -323,10 +323,11 @@ class _Shelf:
         close it; no more than `most` that do not fit are passed over."""
         misses = 0
         for place in reversed(lines):
-            head = heads.get(place, place)
             if place in self.chosen:
                 continue
-            if self.takes_all({at: lines[at] for at in (head, place) if at in lines and at not in self.chosen}, least):
+            head = heads.get(place, place)
+            new = {at: lines[at] for at in (head, place) if at in lines and at not in self.chosen}
+            if self.takes_all(new, least):
                 at, entry = place + 1, lines[place].entry
                 while at in closing and closing[at].entry == entry and self.takes(at, closing[at], least):
                     at += 1

@@ -22,7 +22,7 @@ from foldline.core.offers import names_several, taken
 from foldline.core.plans import LISTED, latest_tasks, listed
 from foldline.core.reaching import reached
 from foldline.core.sentences import Sentence, asks, bears_rule, consents, sentences, turns
-from foldline.core.usertext import own_words, retells
+from foldline.core.usertext import own_words, retelling, retells
 from foldline.model import Media, Message, Origin
 
 Kind: TypeAlias = Literal[
@@ -277,7 +277,7 @@ def _earlier(said: _Said) -> Iterator[Fact]:
     found = next((pair for pair in reversed(said) if retells(pair[1])), None)
     if found is not None:
         at, message = found
-        yield Fact("earlier", message.text, message.identity, at)
+        yield Fact("earlier", retelling(message), message.identity, at)
 
 
 def now_of(messages: Sequence[Message], done: Sequence[Deed], *, first: int = 0, start: int = 0) -> Facts:

@@ -14,19 +14,27 @@ from dataclasses import replace
 from itertools import accumulate, chain
 
 from foldline.core.options import Options
+from foldline.core.usertext import BEGINS, ENDS, strip
 from foldline.model import EMPTY, Conversation, Message, Origin, Part, Text
 
-BEGINS, ENDS = "# Notes on the conversation so far", "\n# End of the notes"
-"""How a checkpoint begins and ends: what does not is none, and is not looked up."""
+_MARK = "\x00"
+"""Stands for a text where only its place matters."""
 
 
 def notes_in(message: Message) -> tuple[str, ...]:
-    """Texts in it that may be checkpoints, where there is anything beside them."""
+    """Texts in it that may be checkpoints, where there is anything beside them. One that a client quotes in an element
+    of its own is none."""
     if message.role != "user" or message.origin is not Origin.USER or BEGINS not in message.text:
         return ()
     texts = (part.text for part in message.parts if type(part) is Text)
-    found = tuple(text[start:stop] for text in texts for start, stop in _spans(text))
+    spans = ((text, start, stop) for text in texts for start, stop in _spans(text))
+    found = tuple(text[start:stop] for text, start, stop in spans if _is_said(text, start, stop))
     return () if len(message.parts) == 1 and found == (message.text,) else found
+
+
+def _is_said(text: str, start: int, stop: int) -> bool:
+    """It does not stand inside an element that a client put there."""
+    return _MARK in strip(f"{text[:start]}{_MARK}{text[stop:]}")
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:

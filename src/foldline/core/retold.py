@@ -16,13 +16,13 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from foldline.core.extract import LOG
-from foldline.core.joined import BEGINS, ENDS
 from foldline.core.logtext import moved_in
 from foldline.core.pieces import TITLES
 from foldline.core.prompts import prompt
 from foldline.core.styles import STYLES
 from foldline.core.summary import parse
 from foldline.core.text import beginning
+from foldline.core.usertext import BEGINS, ENDS
 
 SHARE, OURS = 0.5, 0.7
 """Part of the longest user message's characters that a summary may take, about a third of a checkpoint; and that notes
@@ -38,13 +38,15 @@ RULES, DECISIONS, SAID, TASKS = (TITLES[key] for key in ("rules", "decisions", "
 PAST = frozenset({"Immediate Task", "In Progress", "Next Steps", "How to go on", "Your plan", TITLES["waiting"]})
 """Sections of notes that told how to go on then."""
 
-_THINKS = re.compile(r"<analysis>|^Analysis:", re.M)
+_THINKS = re.compile(r"^\s*(?:<analysis>|Analysis:)", re.M)
 _TELLS = re.compile(r"</analysis>|^Summary:", re.M)
 """Where a summary that was left in the conversation reasons, and where it tells what it found."""
-_CLOSING = re.compile(
-    r"^(?:If you need specific details from before compaction|Please continue the conversation)", re.M
-)
-"""Where it turns from telling to telling the agent what to do: that was for then."""
+_CLOSING = ("If you need specific details from before compaction", "Please continue the conversation")
+"""How lines begin in which it bids the agent do something: that was for then …"""
+CLOSING_LINES = 6
+"""… among its last lines: elsewhere somebody says so."""
+LATEST_THOUGHT = 600
+"""Characters in which it begins to reason, if it does: who mentions that later does not."""
 _FRAME = re.compile(r"(?:This conversation goes on from an earlier one\. )?These notes stand for [\d,]+ messages\. ")
 _PROMPTS = ("resume-carried", "resume-kept")
 """What our notes say between their sections and how to go on, line by line."""
@@ -55,7 +57,6 @@ _LEFT = re.compile(
     r"[\d,]{1,12} more (?:lines )?left out (?:for want of room|here|before))\)$"
 )
 _NUMBER = re.compile(r"\d[\d,]{0,11}")
-_BEGUN = re.compile(r"[^“]*“(?P<words>.*?)\s*…”$")
 
 
 class Told(NamedTuple):
@@ -101,9 +102,12 @@ def _length(told: Iterable[Told]) -> int:
 
 
 def _without_working(text: str) -> str:
-    thinks, closing = _THINKS.search(text), _CLOSING.search(text)
+    """What it tells, without the reasoning before that, and without what it bids the agent do."""
+    thinks = _THINKS.search(text, 0, LATEST_THOUGHT)
     tells = _TELLS.search(text, thinks.end()) if thinks else None
-    return text[tells.end() if tells else 0 : closing.start() if closing else None]
+    lines = text[tells.end() if tells else 0 :].splitlines()
+    last = len(lines) - CLOSING_LINES
+    return "\n".join(line for at, line in enumerate(lines) if at < last or not line.startswith(_CLOSING))
 
 
 def _lasting(told: str) -> Iterator[str]:
@@ -159,8 +163,8 @@ def _sections(notes: str) -> dict[str, list[str]]:
 
 def _is_begun(goal: str, said: str) -> bool:
     """Of a long request the goal shows the beginning: it stands below as a whole."""
-    begun = _BEGUN.match(goal)
-    return begun is not None and begun["words"] in said
+    _, _, words = goal.partition("“")
+    return words.endswith("…”") and words.removesuffix("…”").rstrip() in said
 
 
 def _divided(lines: Iterable[str]) -> dict[str, list[str]]:

@@ -16,10 +16,10 @@ from dataclasses import replace
 from itertools import takewhile
 
 from foldline.core.checkpoint import Checkpoint
-from foldline.core.joined import BEGINS, notes_in, parted
+from foldline.core.joined import notes_in, parted
 from foldline.core.mend import ORPHAN, SECOND
 from foldline.core.repair import GO_ON, NOTHING_SAID, OPENING
-from foldline.core.usertext import own_words
+from foldline.core.usertext import BEGINS, own_words
 from foldline.model import Message, Origin, Text
 
 _OURS = frozenset({OPENING, NOTHING_SAID, GO_ON})

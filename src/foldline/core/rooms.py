@@ -153,7 +153,9 @@ class Rooms:
         if self.newest is None:
             return 0
         message = self.ground.messages[self.newest]
-        return round(self.meter.message(carried(message)) * self.meter.ratio) if message.results else self.each[self.newest]
+        if not message.results:
+            return self.each[self.newest]
+        return round(self.meter.message(carried(message)) * self.meter.ratio)
 
     @cached_property
     def fixed(self) -> int:

@@ -36,8 +36,10 @@ _NOTES = re.compile(
 )
 
 
+BEGINS, ENDS = "# Notes on the conversation so far", "\n# End of the notes"
+"""How notes of our own begin and end."""
 _SUMMARIES = (
-    "# Notes on the conversation so far",  # our own
+    BEGINS,
     "This session is being continued from a previous conversation",  # Claude Code's
 )
 """How summaries begin that travel as user messages. Whoever writes so himself only loses trust, and never gains it."""
@@ -69,18 +71,39 @@ def _guides(part: Part) -> bool:
 
 
 def retells(message: Message) -> bool:
-    """A summary of earlier messages, by its origin or by its beginning."""
-    origin = message.origin
-    if origin is Origin.USER:
-        return message.role == "user" and message.text.lstrip().startswith(_SUMMARIES)
-    return origin is Origin.SUMMARY and message.role == "user"
+    """A summary of earlier messages, by its origin or by how it begins. Other words may stand beside it."""
+    if message.role != "user" or message.origin not in (Origin.USER, Origin.SUMMARY):
+        return False
+    return message.origin is Origin.SUMMARY or any(_retells(part.text) for part in message.parts if type(part) is Text)
+
+
+def retelling(message: Message) -> str:
+    """The summary in such a message."""
+    if message.origin is not Origin.USER:
+        return message.text
+    return "\n".join(_retelling(part.text) for part in message.parts if type(part) is Text and _retells(part.text))
 
 
 def own_words(message: Message) -> str:
-    """What the user said, without what a client put beside it; "" for messages that are not the user's."""
-    if message.origin is not Origin.USER or message.role != "user" or retells(message):
+    """What the user said, without what a client put beside it; "" for messages that are not the user's. Of a message
+    with a summary, what clients joined to that: another part, or what stands behind notes of our own."""
+    if message.origin is not Origin.USER or message.role != "user":
         return ""
-    return spoken(message)
+    if not retells(message):
+        return spoken(message)
+    texts = (part.text for part in message.parts if type(part) is Text)
+    behind = (text.removeprefix(_retelling(text)) if _retells(text) else text for text in texts)
+    return "\n".join(filter(None, map(strip, behind)))
+
+
+def _retells(text: str) -> bool:
+    return text.lstrip().startswith(_SUMMARIES)
+
+
+def _retelling(text: str) -> str:
+    """A summary without what stands behind it. Only our own notes say where they end."""
+    end = text.find(ENDS) if text.lstrip().startswith(BEGINS) else -1
+    return text if end < 0 else text[: end + len(ENDS)]
 
 
 def spoken(message: Message) -> str:
