@@ -20,6 +20,7 @@ from foldline.core.checkpoint import Checkpoint
 from foldline.core.compaction import Folded
 from foldline.core.cycles import pair
 from foldline.core.effects import Around, Effect, Keep, Known, Recall, Recalled, Save, Tell, ViewPlan
+from foldline.core.fold import carried
 from foldline.core.ground import Given, Ground, ground_of
 from foldline.core.guidance import guided
 from foldline.core.joined import divided
@@ -330,10 +331,13 @@ class _Turn:
 
 def _by_its_ends(plan: ViewPlan, messages: tuple[Message, ...]) -> tuple[Notice, ...]:
     """Said as long as it is so, and not only by the fold that began it."""
-    length = len(messages[plan.carried].text) if plan.carried is not None else 0
-    if not plan.clamped or length <= plan.clamped:
+    if plan.carried is None or not plan.clamped:
         return ()
-    return (Notice("user-clamped", f"a user message of {length:,} characters is still shown by its ends only"),)
+    message = messages[plan.carried]
+    if carried(message, plan.clamped).parts == carried(message).parts:
+        return ()
+    length = len(message.text)
+    return (Notice("user-clamped", f"a user message of {length:,} characters is still shown in part only"),)
 
 
 def _with_fold(receipt: Receipt, folded: Folded) -> Receipt:

@@ -51,18 +51,27 @@ def standing(messages: Sequence[Message], stop: int) -> tuple[int, ...]:
 
 
 def carried(message: Message, length: int = 0, name: str = "") -> Message:
-    """A user message as it stands behind a checkpoint: without results, whose calls are folded; by its two ends when
-    only `length` characters of it are to be shown, with the name of the whole between them."""
+    """A user message as it stands behind a checkpoint: without results, whose calls are folded; where only `length`
+    characters of it are to be shown, without pictures, and by its two ends if that is shorter, with the name of the
+    whole between them."""
     if message.results:
         message = message.with_parts(part for part in message.parts if type(part) is not ToolResult)
-    text = message.text
-    if not length or len(text) <= length:
+    text, media = message.text, sum(type(part) is Media for part in message.parts)
+    if not length or (len(text) <= length and not media):
         return message
-    media = sum(type(part) is Media for part in message.parts)
-    beside = f" and {media} pictures or files" if media else ""
-    left_out = f"{len(text) - length:,} characters{beside} of this message"
-    gap = f"[… {left_out} left out here; original {name or message.identity} …]"
-    return message.with_parts((Text(f"{head(text, length * 2 // 3)}\n{gap}\n{tail(text, length // 3)}"),))
+    pictures = f"{media} pictures or files" if media else ""
+    characters = f"{len(text) - length:,} characters"
+    ends = _marked(
+        head(text, length * 2 // 3), (characters, pictures), tail(text, length // 3), name or message.identity
+    )
+    whole = _marked(text, (pictures,), "", name or message.identity) if media else text
+    return message.with_parts((Text(min(whole, ends, key=len) if len(text) > length else whole),))
+
+
+def _marked(before: str, left_out: Iterable[str], after: str, name: str) -> str:
+    """Two pieces of a message, and between them what is missing."""
+    what = " and ".join(filter(None, left_out))
+    return f"{before}\n[… {what} of this message left out here; original {name} …]\n{after}".rstrip("\n")
 
 
 def guiding(messages: Sequence[Message], but: int | None = None) -> int | None:

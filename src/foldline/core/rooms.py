@@ -309,12 +309,16 @@ class Rooms:
         return notes(Facts(tuple(short)), Ledger(), self.beside, self.size).tokens if short else 0
 
     def user(self, checkpoint: str) -> int:
-        """Characters of the newest user message, larger than its room, that there is room for beside a checkpoint."""
+        """Characters of the newest user message, larger than its room, that there is room for beside a checkpoint; 0
+        where there is room for all of it."""
         if self.newest is None:
             return 0
-        free = self.limit - self.fixed - self.size(checkpoint) - CLAMP_MARK
-        length = len(self.ground.messages[self.newest].text) / max(self._alone, 1)
-        return max(int(free * length * USER_MARGIN), 100)
+        text = self.ground.messages[self.newest].text
+        free, tokens = self.limit - self.fixed - self.size(checkpoint), self.size(text)
+        if self._alone <= int(free * MARGIN):
+            return 0
+        free -= CLAMP_MARK
+        return len(text) if tokens <= free * MARGIN else max(int(free * len(text) / max(tokens, 1) * USER_MARGIN), 100)
 
     def sizes(self, start: int, tokens: int) -> list[int]:
         """The messages' tokens, counted from the end as far as a tail of so many tokens can reach; before that, 0."""

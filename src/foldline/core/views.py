@@ -13,7 +13,7 @@ from foldline.core.checkpoint import Checkpoint
 from foldline.core.cycles import Pairing
 from foldline.core.effects import ViewPlan
 from foldline.core.facts import attached_to
-from foldline.core.fold import newest_user, prove, with_cycles
+from foldline.core.fold import carried, newest_user, prove, with_cycles
 from foldline.core.ground import Ground, behind, front_again, silent_before
 from foldline.core.meter import Meter
 from foldline.core.options import Options
@@ -73,12 +73,11 @@ class Views:
         )
         newest = newest_user(messages)
         if self.options.direction == "from":
-            carried = newest if newest is not None and newest >= cut else None
+            behind_pivot = newest if newest is not None and newest >= cut else None
             guides = () if self.options.guide is None else (self.options.guide,)
             shown = {*range(cut), *guides, *with_cycles(self.options.pins, self.pairing)}
-            carried = None if carried in shown else carried
             plan = replace(plan, start=len(messages), silent=silent_before(digests, len(messages)))
-            return replace(plan, pins=tuple(sorted(shown)), carried=carried), ()
+            return replace(plan, pins=tuple(sorted(shown)), carried=None if behind_pivot in shown else behind_pivot), ()
         pins = self._pins(cut)
         guide = self.options.guide
         if guide is not None and guide < cut and guide not in pins:
@@ -87,13 +86,14 @@ class Views:
         if newest is None or newest >= cut or newest in pins:
             return plan, ()
         plan = replace(plan, carried=newest)
-        text = messages[newest].text
-        if not length or len(text) <= length:
+        short, whole = carried(messages[newest], length), carried(messages[newest])
+        if short.parts == whole.parts:
             return plan, ()
-        beside = (
-            f", without the pictures or files in it ({attached})" if (attached := attached_to(messages[newest])) else ""
-        )
-        what = f"the newest user message of {len(text):,} characters is shown by its ends only{beside}"
+        text, attached = whole.text, attached_to(messages[newest])
+        by_ends = " by its ends only" if not short.text.startswith(text) else ""
+        beside = f" without the pictures or files in it ({attached})" if attached else ""
+        how = ",".join(filter(None, (by_ends, beside)))
+        what = f"the newest user message of {len(text):,} characters is shown{how}"
         return replace(plan, clamped=length, carried_as=messages[newest].identity), (Notice("user-clamped", what),)
 
     def _pins(self, cut: int) -> tuple[int, ...]:
