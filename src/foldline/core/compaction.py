@@ -146,7 +146,7 @@ class Compaction:
             self.ground,
             self.meter,
             self.limits,
-            self.options.pins,
+            with_cycles(self.options.pins, self.pairing),
             guide=None if self.options.guide is None else guide_in(self.ground.messages[self.options.guide]),
             by_model=bool(self.options.voices),
             clamp_user=clamp_user,
@@ -309,10 +309,11 @@ class Compaction:
         """Tokens of the messages from `cut` on, as the view will have them."""
         messages = self.ground.messages[cut:]
         if settings is None and not self.ground.plan.stubs:
-            return sum(self.rooms.each[cut:])
+            return sum(self.rooms.loose[cut:])
         pinned = [self.ground.messages[pin] for pin in with_cycles(self.options.pins, self.pairing) if pin >= cut]
         pruned = stubbed(messages, settings or only(self.options.prune), self.ground.plan.stubs, pinned)
-        return round(sum(map(self.meter.message, pruned.messages)) * self.meter.ratio)
+        there = sum(tokens for at, tokens in enumerate(self.rooms.each[cut:], cut) if at in self.rooms.stays)
+        return max(round(sum(map(self.meter.message, pruned.messages)) * self.meter.ratio) - there, 0)
 
     def _left(self, share: float, cut: int, stay: int) -> tuple[int, int]:
         """What the messages that stay leave for the checkpoint, and their tokens. The end of a conversation may be much
@@ -320,7 +321,7 @@ class Compaction:
         if self.options.direction == "up-to":
             return self.rooms.left(share, cut, stay), stay + self.rooms.shown(cut)
         each = self.rooms.each
-        stay = max(sum(each[:cut]) - self.rooms.fixed, 0)
+        stay = sum(self.rooms.loose[:cut])
         return min(self.rooms.left(share, len(each), stay), int(sum(each[cut:]) * FROM_SHARE)), stay
 
     def _snapshot(self, span: Span, step: _Step) -> str:

@@ -115,7 +115,7 @@ class Rooms:
         """Tokens of everything but that message."""
 
     def _carried(self, target: int) -> int:
-        if self.newest is None or sum(self.sizes(self.newest, target)) <= target:
+        if self.newest is None or sum(_last(self.each, self.newest, target)) <= target:
             return 0
         return min(self._alone, int(self.limit * CLAMPED_USER)) if self.clamp_user else self._alone
 
@@ -158,14 +158,24 @@ class Rooms:
         return round(self.meter.message(carried(message)) * self.meter.ratio)
 
     @cached_property
-    def fixed(self) -> int:
-        """Tokens that are there whatever is folded: tools, system prompt, system messages, what is pinned, and
-        the project's instructions."""
+    def stays(self) -> frozenset[int]:
+        """The messages that are there whatever is folded: system messages, and what is pinned."""
         messages = self.ground.messages
         pinned = {pin for pin in (*self.pins, *self.ground.pins) if 0 <= pin < len(messages)}
         pinned -= {self.newest} if self.carried else set()
-        stay = {*standing(messages, len(messages)), *pinned}
-        tokens = self.meter.head(self.ground.conversation.head) + sum(self.meter.message(messages[at]) for at in stay)
+        return frozenset({*standing(messages, len(messages)), *pinned})
+
+    @cached_property
+    def loose(self) -> list[int]:
+        """Tokens of every message but of those."""
+        return [0 if at in self.stays else tokens for at, tokens in enumerate(self.each)]
+
+    @cached_property
+    def fixed(self) -> int:
+        """Tokens of these messages, of tools, system prompt, and the project's instructions."""
+        messages = self.ground.messages
+        tokens = self.meter.head(self.ground.conversation.head)
+        tokens += sum(self.meter.message(messages[at]) for at in self.stays)
         tokens += self.meter.message(self.guide) if self.guide else 0
         return round(tokens * self.meter.ratio)
 
@@ -217,7 +227,7 @@ class Rooms:
         free -= self.words + FRAME + self._retold
         for index in range(len(self.ground.messages) - 1, begin - 1, -1):
             log -= own[index - begin]
-            tokens = self.each[index]
+            tokens = self.loose[index]
             if tail + tokens + min(log, LOG_MOST) > free:
                 break
             tail += tokens
@@ -321,10 +331,14 @@ class Rooms:
         return len(text) if tokens <= free * MARGIN else max(int(free * len(text) / max(tokens, 1) * USER_MARGIN), 100)
 
     def sizes(self, start: int, tokens: int) -> list[int]:
-        """The messages' tokens, counted from the end as far as a tail of so many tokens can reach; before that, 0."""
-        messages = self.ground.messages
-        first, total = len(messages), 0
-        while first > start and total <= tokens:
-            first -= 1
-            total += self.each[first]
-        return [0] * first + self.each[first:]
+        """The messages' tokens, counted from the end as far as a tail of so many tokens can reach; before that, 0. What
+        stays anyway costs nothing."""
+        return _last(self.loose, start, tokens)
+
+
+def _last(each: list[int], start: int, tokens: int) -> list[int]:
+    first, total = len(each), 0
+    while first > start and total <= tokens:
+        first -= 1
+        total += each[first]
+    return [0] * first + each[first:]
