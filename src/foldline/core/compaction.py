@@ -47,7 +47,7 @@ SNAPSHOT_HEADING = 10
 """Tokens above them."""
 CLAMPS = tuple(
     PruneSettings(limit=limit, head=limit * 4 // 7, tail=limit * 2 // 7, protect=0, worthwhile=0)
-    for limit in (24_000, 12_000, 6_000, 3_000, 1_500, 700, 260)
+    for limit in (768_000, 384_000, 192_000, 96_000, 48_000, 24_000, 12_000, 6_000, 3_000, 1_500, 700, 260)
 )
 """Results are shortened wherever they stand, no more than it takes."""
 FROM_SHARE = 0.3

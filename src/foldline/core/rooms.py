@@ -12,7 +12,7 @@ Values and arithmetic only. What is then cut, and what is said in the room, is d
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 
 from foldline.core.facts import Facts
@@ -46,11 +46,11 @@ CLAMP_MARK = 60
 """Tokens that say what is missing from it."""
 USER_MARGIN = 0.85
 """Its ends may have more tokens for their characters than the whole."""
-TAIL_CLAMPED = 0.35
-"""The same of a tail whose results have to be shortened: they are what the agent is working with, and readers miss what
-is left out of them."""
 TAIL_HEAVY = 0.25
-"""Share of the room above which a tail is better shortened than kept whole."""
+"""Share of the room above which a tail is better shortened than kept whole, and that it may have then: results are what
+the agent is working with, and readers miss what is left out of them."""
+LARGEST = 3
+"""A result counts for at most this part of a tail's room where it is cut: what is larger is shortened."""
 LOG_MOST = 24_000
 """Tokens of a checkpoint with a work log: it is read like messages, and stands for many."""
 NOTED_MOST = 0.25
@@ -115,7 +115,7 @@ class Rooms:
         """Tokens of everything but that message."""
 
     def _carried(self, target: int) -> int:
-        if self.newest is None or sum(_last(self.each, self.newest, target)) <= target:
+        if self.newest is None or sum(_last(self.each.__getitem__, self.newest, len(self.each), target)) <= target:
             return 0
         return min(self._alone, int(self.limit * CLAMPED_USER)) if self.clamp_user else self._alone
 
@@ -213,8 +213,8 @@ class Rooms:
         return max(int(free * share * TAIL_LEAST), self._roomy(int(free * share)))
 
     def clamped(self, share: float) -> int:
-        """Tokens that a tail may have whose results are shortened: what a model leaves, or half of the room."""
-        return self.tail(share) if self.by_model else int((self.target - self.fixed) * share * TAIL_CLAMPED)
+        """Tokens that a tail may have whose results are shortened: what a model leaves, or a quarter of the room."""
+        return self.tail(share) if self.by_model else int((self.target - self.fixed) * share * TAIL_HEAVY)
 
     def is_heavy(self, stay: int) -> bool:
         """A tail of so many tokens leaves too little to say what was before it."""
@@ -332,13 +332,19 @@ class Rooms:
 
     def sizes(self, start: int, tokens: int) -> list[int]:
         """The messages' tokens, counted from the end as far as a tail of so many tokens can reach; before that, 0. What
-        stays anyway costs nothing."""
-        return _last(self.loose, start, tokens)
+        stays anyway costs nothing, and a large result no more than it will have."""
+        messages, loose, most = self.ground.messages, self.loose, tokens // LARGEST
+        return _last(
+            lambda at: most if loose[at] > most and messages[at].results else loose[at], start, len(loose), tokens
+        )
 
 
-def _last(each: list[int], start: int, tokens: int) -> list[int]:
-    first, total = len(each), 0
+def _last(size: Callable[[int], int], start: int, stop: int, tokens: int) -> list[int]:
+    """The sizes of what ends at `stop`, as far back as so many tokens reach; before that, 0."""
+    found: list[int] = []
+    total, first = 0, stop
     while first > start and total <= tokens:
         first -= 1
-        total += each[first]
-    return [0] * first + each[first:]
+        found.append(size(first))
+        total += found[-1]
+    return [0] * first + found[::-1]
