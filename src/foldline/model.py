@@ -264,6 +264,8 @@ class Grammar:
     """The first message, system messages aside, must be the user's."""
     empty_text: bool = True
     """A text part may be empty."""
+    thinking_opens: bool = False
+    """A turn whose tools are being answered begins with thinking, where the model thinks."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foldline.core.cuts import MIN_KEEP, RULES, before_thinking, choose, legal, outside_cycles, with_its_system
+from foldline.core.cuts import (
+    MIN_KEEP,
+    RULES,
+    before_thinking,
+    choose,
+    legal,
+    outside_cycles,
+    rules_of,
+    with_its_system,
+)
 from foldline.core.cycles import pair
+from foldline.dialects import anthropic, gemini, openai_chat, openai_responses
 from foldline.model import Grammar, Message, Origin, Text, Thinking, ToolCall, ToolResult
 
 RUNS = Grammar(step="run")
@@ -168,3 +178,10 @@ def test_examples_of_choices(settings_, cut):
 @pytest.mark.parametrize("length", range(MIN_KEEP + 1))
 def test_a_short_history_is_not_cut(length):
     assert choose(set(range(length + 1)), [10] * length) == 0
+
+
+def test_only_a_provider_that_wants_thinking_first_forbids_cuts_for_it():
+    assert rules_of(Grammar(thinking_opens=True)) == RULES
+    assert rules_of(Grammar()) == (outside_cycles, with_its_system)
+    assert anthropic.GRAMMAR.thinking_opens
+    assert not any(dialect.GRAMMAR.thinking_opens for dialect in (gemini, openai_chat, openai_responses))

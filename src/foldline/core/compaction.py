@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from foldline.core.budget import Budget
 from foldline.core.checkpoint import Checkpoint, compose, framed, snapshot_of
-from foldline.core.cuts import MIN_KEEP, choose, legal
+from foldline.core.cuts import MIN_KEEP, choose, legal, rules_of
 from foldline.core.cycles import Pairing
 from foldline.core.effects import Asking
 from foldline.core.fold import BrokenPromise, with_cycles
@@ -249,7 +250,7 @@ class Compaction:
         keep = step.keep if self.rooms.by_model else step.least
         if keep == 0:
             return len(messages) if len(messages) > start else None
-        positions = {cut for cut in legal(messages, self.pairing) if cut > start}
+        positions = {cut for cut in self._legal if cut > start}
         if not positions:
             return None
         room = self.rooms.tail(self._share(step))
@@ -259,7 +260,11 @@ class Compaction:
         return cut if cut > start else min(positions)
 
     def _pivot(self, pivot: int) -> int:
-        return choose(legal(self.ground.messages, self.pairing), [0] * len(self.ground.messages), keep=0, at=pivot)
+        return choose(self._legal, [0] * len(self.ground.messages), keep=0, at=pivot)
+
+    @cached_property
+    def _legal(self) -> set[int]:
+        return legal(self.ground.messages, self.pairing, rules_of(self.ground.conversation.grammar))
 
     def _fold(self, cut: int, step: _Step, options: Options) -> Generator[Asking, list[Any], Folded | None]:
         """One attempt: the checkpoint of everything before the cut, and the view with it."""

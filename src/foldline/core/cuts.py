@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 
 from foldline.core.cycles import Pairing, begins_with_thinking, inside, open_loop
-from foldline.model import Message
+from foldline.model import Grammar, Message
 
 MIN_KEEP = 4
 """Messages that stay at the least: the last exchange with its tools, so that the model sees what it was doing."""
@@ -52,6 +52,11 @@ def before_thinking(messages: Sequence[Message], pairing: Pairing) -> set[int]:
 
 
 RULES: tuple[Rule, ...] = (outside_cycles, with_its_system, before_thinking)
+
+
+def rules_of(grammar: Grammar) -> tuple[Rule, ...]:
+    """The rules that hold for a provider's lists."""
+    return RULES if grammar.thinking_opens else (outside_cycles, with_its_system)
 
 
 def legal(messages: Sequence[Message], pairing: Pairing, rules: Sequence[Rule] = RULES) -> set[int]:

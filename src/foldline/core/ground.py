@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from foldline.core.checkpoint import Checkpoint
-from foldline.core.cuts import legal
+from foldline.core.cuts import legal, rules_of
 from foldline.core.cycles import Pairing, moved, pair
 from foldline.core.effects import Recalled, ViewPlan
 from foldline.core.facts import attached_to
@@ -142,7 +142,8 @@ def _found(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> int | None:
     if start > len(given.messages) or given.digests[start - 1] != checkpoint.skeleton:
         return None
     moved = start != plan.start
-    return None if moved and start not in legal(given.messages, given.pairing) else start
+    rules = rules_of(given.conversation.grammar)
+    return None if moved and start not in legal(given.messages, given.pairing, rules) else start
 
 
 def silent_before(digests: Sequence[str], start: int) -> int:

@@ -36,6 +36,7 @@ from foldline.model import (
 )
 
 GRAMMAR = Grammar(
+    thinking_opens=True,
     step="run",
     merges=True,
     results="joined",
