@@ -1,0 +1,112 @@
+"""What is large, pinned or dropped is counted once, for what it has in the view: the rest of the room is used."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foldline import Budget, Compactor
+from foldline.core.fold import carried
+from foldline.model import Media, Message, Origin, Text
+from foldline.testing import SUMMARY, FakeCaller
+
+WORDS = "the parser reads every row of the table and keeps what it finds "
+
+
+def made(by_model, window=400_000):
+    return Compactor(Budget(window=window, reserve=3_000), FakeCaller([SUMMARY]) if by_model else None, secret=b"s")
+
+
+def step(number, words=40):
+    used = {"type": "tool_use", "id": f"t{number}", "name": "Bash", "input": {"command": f"make part-{number}"}}
+    result = {"type": "tool_result", "tool_use_id": f"t{number}", "content": f"part {number}: {WORDS * (words // 13)}"}
+    said = {"type": "text", "text": f"Part {number} is next."}
+    return [{"role": "assistant", "content": [said, used]}, {"role": "user", "content": [result]}]
+
+
+def steps(first, last, words=40):
+    return [message for number in range(first, last) for message in step(number, words)]
+
+
+def asked(text, pictures=0):
+    picture = base64.b64encode(b"\x89PNG" * 3_000).decode()
+    source = {"type": "base64", "media_type": "image/png", "data": picture}
+    parts = [{"type": "image", "source": source} for _ in range(pictures)]
+    return {"role": "user", "content": [{"type": "text", "text": text}, *parts]}
+
+
+BEGUN = asked("Build it. Never touch conf.toml.")
+
+
+@pytest.mark.parametrize("by_model", [False, True])
+def test_the_steps_before_a_huge_result_stay_and_it_is_shortened_to_what_the_room_allows(by_model):
+    messages = [BEGUN, *steps(0, 60, 300), *step(60, 150_000)]
+    fitted = made(by_model, 60_000).fit(messages, dialect="anthropic")
+    text = json.dumps(fitted.messages)
+    assert fitted.receipt.tokens_after > 15_000
+    assert len(re.findall(r"Part 60 is next", text)) == 1
+    assert max(map(len, re.findall(r"part 60: [^\"]*", text))) > 8_000
+    assert text.count("part 5") > 5 or not by_model
+
+
+def test_an_old_huge_result_does_not_end_the_tail():
+    messages = [BEGUN, *steps(0, 25, 300), *step(25, 60_000), *steps(26, 30, 300)]
+    fitted = made(True).compact(messages, dialect="anthropic", to=20_000)
+    assert fitted.receipt.tokens_after > 9_000
+    assert "part 20: " in json.dumps(fitted.messages)
+
+
+def test_where_there_is_more_room_no_less_of_the_last_result_is_shown():
+    messages = [BEGUN, *steps(0, 3), *step(3, 20_000)]
+    shown = []
+    for to in range(2_000, 24_000, 1_500):
+        text = json.dumps(made(False).compact(messages, dialect="anthropic", to=to).messages)
+        shown.append(max(map(len, re.findall(r"part 3: [^\"]*", text))))
+    assert shown == sorted(shown)
+    assert shown[-1] > 8_000
+
+
+@pytest.mark.parametrize("by_model", [False, True])
+def test_what_is_pinned_among_the_messages_that_stay_is_counted_once(by_model):
+    messages = [BEGUN, *steps(0, 60, 300), *step(60, 4_000), *steps(61, 66, 300)]
+    sizes = [
+        made(by_model).compact(messages, dialect="anthropic", to=16_000, pin=pins).receipt.tokens_after
+        for pins in ((), (122,))
+    ]
+    assert sizes[1] > sizes[0] * 0.8
+
+
+def test_a_pin_on_a_call_is_a_pin_on_its_result():
+    messages = [BEGUN, *step(0, 4_000), *steps(1, 20, 300), asked(WORDS * 400)]
+    views = [
+        made(False, 15_000).compact(messages, dialect="anthropic", to=12_000, pin=pins).messages
+        for pins in ((1,), (2,), (1, 2))
+    ]
+    assert views[0] == views[1] == views[2]
+
+
+@pytest.mark.parametrize("pictures", [3, 8])
+@pytest.mark.parametrize("words", [5, 700])
+def test_pictures_that_find_no_room_cost_the_words_beside_them_nothing(pictures, words):
+    text = (WORDS * 60)[: words * 5]
+    messages = [BEGUN, *steps(0, 20, 300), asked(text, pictures)]
+    fitted = made(False, 8_000).fit(messages, dialect="anthropic")
+    shown = json.dumps(fitted.messages)
+    assert text in shown
+    assert f"{pictures} pictures or files of this message left out here" in shown
+    assert [notice.code for notice in fitted.receipt.notices] == ["user-clamped"]
+
+
+@given(st.text(max_size=600), st.integers(1, 700), st.integers(0, 2))
+def test_a_message_shown_by_its_ends_is_never_longer_than_the_whole(text, length, pictures):
+    media = tuple(Media("image", "image/png", data="aGk=") for _ in range(pictures))
+    message = Message("user", Origin.USER, (Text(text), *media))
+    shown = carried(message, length).text
+    assert len(shown) <= len(text) + 120 * bool(pictures)
+    if len(text) <= length:
+        assert shown.startswith(text.rstrip("\n"))
