@@ -110,3 +110,12 @@ def test_a_message_shown_by_its_ends_is_never_longer_than_the_whole(text, length
     assert len(shown) <= len(text) + 120 * bool(pictures)
     if len(text) <= length:
         assert shown.startswith(text.rstrip("\n"))
+
+
+def test_the_newest_message_which_stands_in_the_view_takes_no_room_in_the_notes():
+    kept = []
+    for words in (10, 300):
+        messages = [BEGUN, *steps(0, 40, 600), asked(WORDS * words), *steps(40, 42, 600)]
+        fitted = made(True).compact(messages, dialect="anthropic", to=24_000)
+        kept.append(fitted.receipt.tokens_after)
+    assert kept[1] > kept[0] * 0.9

@@ -181,9 +181,9 @@ class Rooms:
 
     @cached_property
     def words(self) -> int:
-        """About the tokens that everything the user has said takes in a checkpoint."""
+        """About the tokens that everything the user has said takes in a checkpoint; the newest stands in the view."""
         past = self.ground.past.facts.of("user") if self.ground.past else ()
-        spared = self.ground.messages[self.newest] if self.carried and self.newest is not None else None
+        spared = self.ground.messages[self.newest] if self.newest is not None else None
         old = (fact.text for fact in past if spared is None or fact.source != spared.identity)
         users = (message for message in self.ground.messages[self.ground.begin :] if message.origin is Origin.USER)
         new = (own_words(message) for message in users if message is not spared)
