@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from foldline.core.errors_seen import LEFT, REFUSED, brief, is_remark
@@ -96,8 +97,7 @@ class Piece(NamedTuple):
 
     def is_told(self, said: Mapping[int, str]) -> bool:
         """… and can be read there, where that message stands as a whole."""
-        told = said.get(self.order, "")
-        return self.is_again and all(line.strip() in told for line in self.inner.split("\n"))
+        return self.is_again and _stands_in(self.inner, said.get(self.order, ""))
 
     def cut(self) -> Iterator[Piece]:
         """The same, shorter; nothing where it cannot be."""
@@ -107,6 +107,11 @@ class Piece(NamedTuple):
     def grown(self) -> Piece:
         """The same as a whole."""
         return self._replace(text=self.whole, whole="", shorter=(self.text, *self.shorter)) if self.whole else self
+
+
+@lru_cache(maxsize=1 << 14)  # a plan of thousands of rules is looked through once, not at every try
+def _stands_in(words: str, told: str) -> bool:
+    return all(line.strip() in told for line in words.split("\n"))
 
 
 def on_one_line(text: str) -> str:
