@@ -289,3 +289,9 @@ def test_code_does_not_stand_with_a_text_that_happens_to_come_before_it():
     torn = Line("x = one_of(rows)", "Edit a.py", 1, 0.5, "inner")
     lines = [before, torn, Line("x = one_of(rows)", "", 2)]
     assert [line.message for line in Stock(lines, lambda: (), 0, 3).within(MUCH, estimate)] == [0, 2]
+
+
+def test_what_the_agent_writes_into_a_file_that_is_called_tool_output_is_its_own():
+    told = log(500, says("", call("Write", file_path="docs/tool output.md", content="one_line\ntwo_lines")))
+    assert "content: one_line\ntwo_lines" in told
+    assert "`" not in told

@@ -28,6 +28,8 @@ CAUSE = 3.0
 GAP = "…"
 """A line that stands for those left out of a text or call."""
 TOOL = "tool output"
+_TOOLS = re.compile(rf"(?:\d+ )?{TOOL}(?::|$)")
+"""A label with it, and with a number where it is read again: a file may be called so as well."""
 OFTEN = "often used"
 """The label of arguments that were used again and again, wherever that was."""
 FAILED, REFUSED = ", failed", ", refused"
@@ -82,7 +84,7 @@ class Line(NamedTuple):
 
     @property
     def is_tools(self) -> bool:
-        return TOOL in self.label
+        return TOOL in self.label and _TOOLS.match(self.label) is not None
 
     @property
     def is_spoken(self) -> bool:
