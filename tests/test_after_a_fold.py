@@ -359,3 +359,38 @@ def test_what_the_user_says_while_a_tool_runs_does_not_cost_the_room_of_its_resu
     assert "and look at the fixtures too" in text
     assert text.count("go test ./part_") > 5 or caller
     assert 600 < fitted.receipt.tokens_after <= 1_200
+
+
+def test_after_a_fold_from_a_pivot_everything_keeps_its_number_and_its_order():
+    maker = Compactor(Budget(window=60_000, reserve=600), secret=b"s")
+    texts = [
+        "Build the importer. Always indent with tabs.",
+        "FIRST I begin with the parser.",
+        "Go on with the reader.",
+        "SECOND the reader is done.",
+        "I changed my mind: never indent with tabs, always use spaces.",
+        "THIRD spaces it is.",
+        "Now write the tests.",
+        "FOURTH the tests are written.",
+        "And the docs please.",
+        "FIFTH the docs are written.",
+        "Thanks. Now release it, please.",
+        "SIXTH it is released.",
+        "Tell the others.",
+    ]
+    said = [
+        {"role": ("user", "assistant")[number % 2], "content": f"{text} {FILLER * 150 * (number % 2)}".strip()}
+        for number, text in enumerate(texts)
+    ]
+    shown = maker.compact(said[:9], to=3_000, direction="from", pivot=4, dialect="anthropic").messages
+    text = maker.compact([*shown, *said[9:]], to=2_000, dialect="anthropic").checkpoint.text
+    assert "These notes stand for 12 messages." in text
+    assert f"First asked: “{texts[0]}”" in text
+    numbers = {words: at + 1 for at, words in enumerate(texts)}
+    lines = re.findall(r"^\[(\d+)\] (\w+ .*?\.)(?: |$)|^- “(.*?)” \[(\d+)\]", text, re.M)
+    told = [(log or rule, int(number or ruled)) for number, log, rule, ruled in lines]
+    assert {words: number for words, number in told if words in numbers}.items() <= numbers.items()
+    assert [text.count(words) for words in texts[2:11:2]] == [1] * 5
+    places = [text.index(word) for word in ("FIRST", "SECOND", "THIRD", "FOURTH", "FIFTH", "SIXTH") if word in text]
+    assert places == sorted(places)
+    assert len(places) > 3

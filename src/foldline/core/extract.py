@@ -89,6 +89,11 @@ class Extractor:
         lines = [*before, *sorted(found, key=lambda line: line.message)]
         return Stock(lines, partial(answers, self.messages), self.first, len(self.messages))
 
+    @property
+    def lines(self) -> Sequence[Line]:
+        """All that the log is chosen from, but what tools told."""
+        return self._stock.lines
+
     @cached_property
     def _asked(self) -> list[int]:
         return [index for index, message in enumerate(self.messages) if message.origin is Origin.USER]

@@ -20,6 +20,7 @@ from foldline.core.resume import resume, tersely
 from foldline.core.rooms import Rooms
 from foldline.core.story import Story
 from foldline.core.summarise import Span, Written
+from foldline.core.usertext import own_words
 from foldline.model import Message, Origin
 
 
@@ -42,19 +43,24 @@ class Spans:
         start, stop = self._ends(cut)
         messages = ground.messages[start:stop]
         past = ground.past if self.options.direction != "from" or ground.past in self._inner(messages) else None
-        first = start if past is None else past.stop
+        pivot = _pivot(past, messages)
+        first = start if past is None else past.stop - pivot.stop
         pairing = within(ground, self.story.pairing, start, stop)
         done = self.story.deeds(start, stop)
-        facts = facts_of(messages, done, first=first, start=start)
-        before = self._before(past, messages)
-        if before:
-            known = reduce(Facts.then, (checkpoint.facts for checkpoint in before))
-            facts = known.since(done).then(facts.without({checkpoint.text for checkpoint in before}))
+        since = self.story.deeds(start + pivot.stop, stop) if pivot else done
+        facts = facts_of(messages[pivot.stop :], since, first=first + pivot.stop, start=start + pivot.stop)
+        known = [checkpoint.facts for checkpoint in self._before(past, messages)]
+        if pivot:
+            before = self.story.deeds(start, start + pivot.start)
+            known.insert(0, facts_of(messages[: pivot.start], before, first=start, start=start))
+        if known:
+            texts = {checkpoint.text for checkpoint in self._before(past, messages)}
+            facts = reduce(Facts.then, known).since(since).then(facts.without(texts))
         later = self.story.deeds(stop, len(ground.messages))
         facts = facts.since(later).then(self._now(later, stop, first + len(messages)))
         voices = self.story.voices(start, stop) if self.options.voices else None
         tokens = tuple(self.each[start:stop]) if self.options.voices else ()
-        return Span(messages, pairing, first, facts, done, past, voices, tokens, start)
+        return Span(messages, pairing, first, facts, done, past, voices, tokens, start, pivot)
 
     def _inner(self, messages: Sequence[Message]) -> list[Checkpoint]:
         """Checkpoints that are folded themselves: what each was made from is better known than its text."""
@@ -127,6 +133,19 @@ class Spans:
         )
 
 
+def _pivot(past: Checkpoint | None, messages: Sequence[Message]) -> range:
+    """Where the checkpoint of a fold from a pivot stands among the messages, with the message that it carries. It
+    stands for more of them, and those before it came before all that it tells. Nothing for other checkpoints."""
+    if past is None or past.recipe.direction != "from":
+        return range(0)
+    at = next((at for at, one in enumerate(messages) if one.origin is Origin.SUMMARY and one.text == past.text), None)
+    if at is None:
+        return range(0)
+    said = past.facts.of("user")[-1:]
+    carried = said and [own_words(message) for message in messages[at + 1 : at + 2]] == [said[0].text]
+    return range(at, at + 1 + bool(carried))
+
+
 def _covered(span: Span) -> int:
     """Messages that a checkpoint of this span stands for, its ancestors' included."""
-    return len(span.messages) + (span.previous.stop if span.previous else 0)
+    return len(span.messages) - span.pivot.stop + (span.previous.stop if span.previous else 0)

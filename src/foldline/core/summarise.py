@@ -67,11 +67,26 @@ class Span:
     """The messages' sizes, where they are known already."""
     start: int = 0
     """Where the deeds count from: the place of the first message among those that are at hand."""
+    pivot: range = range(0)
+    """Where the checkpoint of a fold from a pivot stands among the messages: what it tells of came after those before
+    it."""
 
     @cached_property
     def extractor(self) -> Extractor:
         previous, log = (self.previous.summary, self.previous.log) if self.previous else (None, ())
-        return Extractor(self.messages, first=self.first, previous=previous, log=log, done=self.deeds, start=self.start)
+        if not self.pivot:
+            return Extractor(
+                self.messages, first=self.first, previous=previous, log=log, done=self.deeds, start=self.start
+            )
+        begin, end = self.start + self.pivot.start, self.start + self.pivot.stop
+        done = [deed for deed in self.deeds if deed.at < begin]
+        before = Extractor(self.messages[: self.pivot.start], done=done, start=self.start)
+        covered = self.first + self.pivot.stop
+        lines = (line._replace(message=line.message - covered) for line in before.lines)
+        log = (*lines, *(log or carried(previous.get("context") if previous else "")))
+        later = [deed for deed in self.deeds if deed.at >= end]
+        rest = self.messages[self.pivot.stop :]
+        return Extractor(rest, first=covered, previous=previous, log=log, done=later, start=end)
 
 
 @dataclass(frozen=True, slots=True)
