@@ -126,6 +126,8 @@ def test_hostile_input_leaves_the_server_standing(way, house, served):
 def test_other_projects_are_not_found(house, served):
     _, (found,) = _talk("bearer", house, served, "auto", ("session_search", {"query": "another project"}))
     assert "Nothing was found" in _text(found)
+    assert "Outside this project, 1 session can be found by a server that the user starts" in _text(found)
+    assert "commas" not in _text(found)
 
 
 def test_nothing_but_the_protocol_is_on_standard_output(house):

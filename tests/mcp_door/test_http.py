@@ -116,7 +116,7 @@ def test_a_port_that_is_taken_is_said(house, served, capsys):
 
 def test_a_weak_token_is_refused(house, monkeypatch, capsys):
     monkeypatch.setenv("FOLDLINE_MCP_TOKEN", "hunter2")
-    assert _run(house, "--port", "0") == 3
+    assert _run(house, "--port", "0") == 4
     said = capsys.readouterr().err
     assert "the token is unfit" in said
     assert "hunter2" not in said

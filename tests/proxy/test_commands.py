@@ -13,9 +13,10 @@ import pytest
 from aiohttp import web
 from tests.proxy.client import proxy
 
+from foldline import Archive, Budget, Compactor
 from foldline.cli.main import run
 from foldline.errors import FoldlineError
-from foldline.proxy import serve
+from foldline.proxy import commands, serve
 from foldline.proxy.upstreams import Upstream
 
 FOLDLINE = [sys.executable, "-m", "foldline.cli.main"]
@@ -28,7 +29,7 @@ def home(tmp_path):
 
 def test_run_says_when_there_is_no_such_command(home):
     done = subprocess.run([*FOLDLINE, "run", "--", "no-such-command-here"], env=home, capture_output=True, text=True)
-    assert done.returncode == 3
+    assert done.returncode == 4
     assert "no-such-command-here" in done.stderr
 
 
@@ -53,17 +54,55 @@ def test_proxy_prints_its_url_once_answers_status_and_stops_when_told(home, tmp_
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["proxy", "--upstream", "nobody"], 3, "there is no upstream"),
-        (["proxy", "--upstream", "http://x.example"], 3, "dialect"),
+        (["proxy", "--upstream", "nobody"], 4, "there is no upstream"),
+        (["proxy", "--upstream", "http://x.example"], 4, "dialect"),
         (["proxy", "--host", "0.0.0.0", "--archive", "memory"], 4, "FOLDLINE_TOKEN"),
         (["proxy", "--model", "nonsense", "--archive", "memory"], 2, "nonsense"),
         (["run"], 2, "COMMAND"),
+        (
+            ["proxy", "--window", "16000", "--reserve", "16000"],
+            2,
+            "reserve (16,000) leaves no room in a window of 16,000",
+        ),
+        (["run", "--window", "9000", "--reserve", "40000", "--", "true"], 2, "leaves no room in a window of 9,000"),
     ],
 )
 def test_wrong_usage_is_told_in_one_line(arguments, code, said, capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("FOLDLINE_HOME", str(tmp_path))
     assert run(arguments) == code
     assert said in capsys.readouterr().err
+
+
+def test_a_model_without_a_key_is_told_which_variable_to_set(capsys, monkeypatch):
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    assert run(["proxy", "--model", "anthropic:claude-haiku-4-5", "--archive", "memory"]) == 4
+    said = capsys.readouterr().err
+    assert "there is no key for anthropic:claude-haiku-4-5; set ANTHROPIC_API_KEY" in said
+    assert "key=" not in said
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("[upstream.a]", "[upstream] is not known here; it takes [upstreams.NAME], and nothing else"),
+        ('port = 1\n[upstreams.a]\nurl = "http://127.0.0.1:9"\ndialect = "anthropic"', "[port] is not known here"),
+        ('upstreams = "http://127.0.0.1:9"', "upstreams are tables: [upstreams.NAME]"),
+    ],
+)
+def test_a_config_with_anything_unknown_in_it_is_refused(written, said, tmp_path, capsys):
+    config = tmp_path / "proxy.toml"
+    config.write_text(written)
+    assert run(["run", "--config", str(config), "--archive", "memory", "--", "true"]) == 3
+    told = capsys.readouterr().err
+    assert said in told
+    assert "proxy.toml" in told
+
+
+def test_an_upstream_that_is_not_there_is_answered_with_those_that_are(tmp_path, capsys):
+    config = tmp_path / "proxy.toml"
+    config.write_text('[upstreams.mine]\nurl = "http://127.0.0.1:9"\ndialect = "anthropic"\n')
+    assert run(["proxy", "--config", str(config), "--upstream", "nosuch", "--archive", "memory"]) == 4
+    assert "give anthropic, openai, gemini, mine, or a URL" in capsys.readouterr().err
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch):
@@ -121,3 +160,15 @@ async def test_a_port_that_is_taken_is_told(provider):
     with pytest.raises(InputError, match="cannot listen"):
         async with serve.start(serve.Config(upstreams, port=provider.port)):
             pass
+
+
+def test_an_archive_that_was_damaged_is_told_of_when_the_proxy_opens_it(tmp_path, capsys):
+    path = tmp_path / "a.db"
+    archive = Archive(path)
+    Compactor(Budget(window=9_000), archive=archive).fit(
+        [{"role": "user", "content": "Build it."}], dialect="anthropic"
+    )
+    archive.close()
+    path.write_bytes(bytes(16) + path.read_bytes()[16:])
+    commands._archive(str(path)).close()
+    assert "damaged" in capsys.readouterr().err

@@ -6,12 +6,13 @@ import json
 
 import aiohttp
 import pytest
-from tests.proxy.client import grow, proxy, request, talk
-from tests.proxy.provider import DIALECTS, Provider, begin, events, says, stream, streams
+from tests.proxy.client import MODEL, Client, grow, proxy, request, talk
+from tests.proxy.provider import DIALECTS, PATHS, Provider, begin, events, says, stream, streams
 
 from foldline.archive.memory import MemoryArchive
 from foldline.errors import Full
 from foldline.proxy import fitting
+from foldline.proxy.serve import Config, start
 from foldline.proxy.upstreams import Upstream
 from foldline.testing import SUMMARY, FakeCaller
 
@@ -81,6 +82,18 @@ async def test_a_provider_that_is_not_there_is_told_in_its_own_shape(dialect, st
         assert "message" in error
         assert (json.loads(said).get("type") == "error") == (dialect == "anthropic")
         assert (error.get("status") == "INTERNAL") == (dialect == "gemini")
+        assert f"test at {gone.url} cannot be reached (ClientConnectorError); check" in error["message"]
+
+
+async def test_an_error_names_the_upstream_without_the_path_of_its_url():
+    async with Provider() as gone:
+        pass
+    upstream = Upstream("far", f"{gone.url}/secret-of-another-proxy/anthropic", "anthropic")
+    async with start(Config((upstream,))) as running, aiohttp.ClientSession() as session:
+        status, said, _ = await Client(running, session, "far").ask("anthropic", request(talk("anthropic", 1)))
+    assert status == 502
+    assert f"the provider far at {gone.url} cannot be reached".encode() in said
+    assert b"secret-of-another-proxy" not in said
 
 
 @each
@@ -172,6 +185,80 @@ async def test_a_fault_of_ours_without_a_last_view_is_folded_anew(dialect, monke
 
 def _fails(*_):
     raise ZeroDivisionError
+
+
+async def test_a_fault_while_the_budget_is_made_sends_it_as_it_came_and_is_logged(provider, monkeypatch, caplog):
+    monkeypatch.setattr("foldline.proxy.rooms.Settings.budget", _fails)
+    async with proxy(provider) as client:
+        for dialect in DIALECTS:
+            body = json.dumps(request(talk(dialect, 3))).encode()
+            status, _, headers = await client.post(PATHS[dialect], body)
+            assert status == 200
+            assert provider.got[-1].body == body
+            assert headers["x-foldline-notice"] == "fit-failed, as-it-came"
+    assert [record.fields for record in caplog.records if record.msg == "fit-failed"] == [
+        {"error": "ZeroDivisionError"}
+    ] * len(DIALECTS)
+
+
+async def test_a_models_file_that_cannot_be_read_costs_no_turn(provider, monkeypatch, tmp_path):
+    (tmp_path / "models.toml").write_text("this is no TOML")
+    monkeypatch.setenv("FOLDLINE_MODELS", str(tmp_path / "models.toml"))
+    async with proxy(provider) as client:
+        status, _, headers = await client.ask("anthropic", request(talk("anthropic", 3)))
+        assert status == 200
+        assert headers["x-foldline-notice"] == "fit-failed, as-it-came"
+
+
+async def test_a_reserve_that_leaves_no_room_in_the_models_window_is_lowered_and_told(provider, caplog):
+    async with proxy(provider, reserve=40_000) as client:
+        session = talk("anthropic", 3)
+        for number in range(3):
+            status, _, headers = await client.ask("anthropic", request(session))
+            assert status == 200
+            assert headers["x-foldline-notice"] == "reserve-lowered"
+            await client.running.door.close_behind()
+            grow(session, 10 + number, words=5)
+        budget = client.running.door.rooms.room("test", MODEL).budget
+        assert (budget.window, budget.reserve) == (32_768, 16_384)
+    (said,) = [record.fields["why"] for record in caplog.records if record.msg == "reserve-lowered"]
+    assert said == "a reserve of 40,000 is too much for a window of 32,768; 16,384 are kept"
+
+
+async def test_window_and_reserve_that_leave_no_room_are_refused_at_the_start(provider):
+    with pytest.raises(ValueError, match="leaves no room in a window of 16,000"):
+        async with proxy(provider, window=16_000, reserve=16_000):
+            pass
+
+
+async def test_a_fault_after_a_refusal_passes_the_refusal_on(monkeypatch):
+    monkeypatch.setattr("foldline.proxy.rooms.Room.again", _fails)
+    async with Provider(window=2_000) as provider, proxy(provider, window=20_000) as client:
+        status, said, _ = await client.ask("anthropic", request(talk("anthropic", 20)))
+        assert status == 400
+        assert b"prompt is too long" in said
+
+
+async def test_a_fault_beside_a_request_that_is_under_way_does_not_stop_it(provider, monkeypatch):
+    async with proxy(provider, window=20_000) as client:
+        session = talk("anthropic", 3)
+        for number in range(3):
+            status, _, _ = await client.ask("anthropic", request(session))
+            assert status == 200
+            await client.running.door.close_behind()
+            grow(session, 10 + number, words=5)
+            monkeypatch.setattr("foldline.proxy.rooms.Room.archive", _fails)
+            monkeypatch.setattr("foldline.proxy.rooms.Room.weigh", _fails)
+        assert client.running.health.state()["counts"]["notice: weigh-failed"] == 2
+
+
+async def test_a_fault_that_nothing_can_be_done_about_is_told_and_logged(provider, monkeypatch, caplog):
+    monkeypatch.setattr("foldline.proxy.relay.Relay.judge", _fails)
+    async with proxy(provider) as client:
+        status, said, _ = await client.ask("anthropic", request(talk("anthropic", 1)))
+    assert status == 500
+    assert json.loads(said)["error"]["message"].startswith("foldline: something failed here (ZeroDivisionError)")
+    assert [record.levelname for record in caplog.records if record.msg == "failed"] == ["ERROR"]
 
 
 async def test_when_every_way_fails_it_goes_on_as_it_came(provider, monkeypatch):

@@ -7,6 +7,7 @@ from tests.proxy.client import MODEL, grow, proxy, request, talk
 from tests.proxy.provider import Provider, reply, says
 
 from foldline.archive.memory import MemoryArchive
+from foldline.core.meter import Meter
 from foldline.errors import Overflow
 from foldline.proxy.rooms import Rooms, Seats, Settings, _window
 from foldline.proxy.signals import Silent
@@ -121,3 +122,18 @@ async def test_tokens_are_saved_on_every_turn_that_shows_less_than_there_is():
         first, second, third = counted[0], counted[1] - counted[0], counted[2] - counted[1]
         assert first > 5_000
         assert min(second, third) > first / 2
+
+
+def test_of_a_history_that_was_weighed_only_what_is_new_is_weighed_again(monkeypatch):
+    room, history, counted = rooms(window=8_000).room("up", "m"), said("first", 40), []
+    before = room.fit(history)[0]
+    assert before.view is not before.given
+    whole = room.before(before)
+    count = Meter.message
+    monkeypatch.setattr(Meter, "message", lambda meter, message: (counted.append(message), count(meter, message))[1])
+    longer = history.with_messages((*history.messages, *said("second").messages))
+    after, _ = room.fit(longer)
+    assert after.receipt.action == "rest"
+    counted.clear()
+    assert room.before(after) > whole
+    assert len(counted) == len(longer.messages) - len(history.messages) + len(after.view.messages)

@@ -31,6 +31,25 @@ async def test_at_rest_the_bytes_are_the_clients_own(provider, dialect, stream):
 
 
 @each
+async def test_a_turn_after_a_fold_says_what_the_client_sent_and_which_checkpoint_stands_for_it(dialect, caplog):
+    caplog.set_level("INFO", "foldline.proxy")
+    async with Provider(window=8_000) as provider, proxy(provider, window=8_000) as client:
+        session, told = talk(dialect, 60, words=120), []
+        for number in range(3):
+            _, _, headers = await client.ask(dialect, request(session))
+            told.append((headers["x-foldline-action"], headers["x-foldline-checkpoint"]))
+            grow(session, 100 + number, words=20)
+        await client.running.door.close_behind()
+    (first, *later), whole = told, len(json.dumps(request(session))) // 4
+    assert first[0] == "compact"
+    assert later == [("rest", first[1])] * 2
+    lines = [record.fields for record in caplog.records if record.msg == "request"]
+    assert [(line["action"], line["checkpoint"]) for line in lines] == told
+    for line in lines:
+        assert line["before"] > 0.7 * whole > 2 * line["after"]
+
+
+@each
 async def test_a_stream_is_relayed_byte_for_byte(provider, dialect):
     async with proxy(provider, window=100_000) as client:
         body = request(talk(dialect, 2))

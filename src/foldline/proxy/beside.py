@@ -14,8 +14,9 @@ can leave that for later: who searches sooner fills it first.
 from __future__ import annotations
 
 import logging
+import os
 import threading
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from functools import partial
 from typing import Protocol, runtime_checkable
 
 from foldline.archive.base import Backend
+from foldline.archive.history import Shelf
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, Save
 from foldline.errors import ArchiveError, Busy
@@ -45,6 +47,19 @@ STEEPEST = 16
 SETTLE = 32
 """Conversations after which what was committed is moved to its place: after a thousand pages a commit has to do it,
 and takes ten times as long."""
+TOLD = 4_096
+"""Conversations of which the archive knows whose they are, by how they begin."""
+
+
+def scope_of(upstream: str, project: str) -> str:
+    """Where a provider's conversations are kept. Those of two projects never meet, however alike they begin."""
+    return f"{upstream} {project}" if project else upstream
+
+
+def project_of(scope: str) -> str:
+    """The project of a scope that was made so; nothing for any other. The names of upstreams have no blanks."""
+    project = scope.partition(" ")[2]
+    return project if os.path.isabs(project) else ""
 
 
 @runtime_checkable
@@ -72,6 +87,11 @@ class _Wish:
     conversation: Conversation
     scope: str
     done: Future[None] = field(default_factory=Future)
+
+    @property
+    def beginning(self) -> tuple[str, ...]:
+        first = self.conversation.messages[0].identity if self.conversation.messages else ""
+        return self.scope, self.conversation.dialect, first
 
     @property
     def failed(self) -> bool:
@@ -110,6 +130,8 @@ class Beside:
         self._archive = archive
         self._defers = archive if isinstance(archive, Deferring) else None
         self._keep_all = _keeper(archive)
+        self._shelf = archive if isinstance(archive, Shelf) else None
+        self._told: OrderedDict[tuple[str, ...], None] = OrderedDict()
         self._waiting: deque[_Wish] = deque()
         self._lock, self._called = threading.Lock(), threading.Event()
         self._over = threading.Condition(self._lock)
@@ -217,8 +239,12 @@ class Beside:
         self._behind = 0 if done else self._behind
 
     def _commit(self, wishes: Sequence[_Wish]) -> None:
-        """All of them at once, where the archive can do that."""
-        if self._keep_all is None or (len(wishes) < 2 and self._defers is None):
+        """All of them at once, where the archive can do that. What begins here is kept with its project before that."""
+        for wish in wishes:
+            if self._shelf is not None and project_of(wish.scope) and wish.beginning not in self._told:
+                self._tell(wish, self._shelf)
+        wishes = [wish for wish in wishes if not wish.done.done()]
+        if not wishes or self._keep_all is None or (len(wishes) < 2 and self._defers is None):
             return self._one_by_one(wishes)
         try:
             self._keep_all((wish.conversation, wish.scope) for wish in wishes)
@@ -230,6 +256,18 @@ class Beside:
         else:
             for wish in wishes:
                 wish.done.set_result(None)
+
+    def _tell(self, wish: _Wish, shelf: Shelf) -> None:
+        """Keeps a conversation, and says whose it is; what grows from it is known for the same project's."""
+        try:
+            shelf.append(wish.conversation, wish.scope, project=project_of(wish.scope))
+        except BaseException as error:
+            wish.done.set_exception(error)
+            return
+        wish.done.set_result(None)
+        self._told[wish.beginning] = None
+        while len(self._told) > TOLD:
+            self._told.popitem(last=False)
 
     def _one_by_one(self, wishes: Iterable[_Wish]) -> None:
         for wish in wishes:
@@ -289,4 +327,4 @@ class Glass:
         return None
 
 
-__all__ = ["Beside", "Glass", "Grouping", "Kept"]
+__all__ = ["Beside", "Glass", "Grouping", "Kept", "project_of", "scope_of"]

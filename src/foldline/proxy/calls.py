@@ -51,9 +51,12 @@ def _changed(changed: bool) -> tuple[bytes, ...]:
 
 
 def added(turn: Turn) -> heads.Pairs:
-    codes = ", ".join(dict.fromkeys(notice.code for notice in turn.ready.notices))
-    added = [(heads.NOTICE, codes.encode())] if codes else []
-    return added + ([(heads.ACTION, turn.ready.action.encode())] if turn.ready.action not in ("", "rest") else [])
+    """What the client is told: that something went wrong, that a view was sent, and which checkpoint stands in it."""
+    ready = turn.ready
+    codes = ", ".join(dict.fromkeys(notice.code for notice in ready.notices))
+    action = "" if ready.own else ready.action
+    told = {heads.NOTICE: codes, heads.ACTION: action, heads.CHECKPOINT: ready.checkpoint}
+    return [(name, value.encode()) for name, value in told.items() if value]
 
 
 def refusal(why: str) -> bytes:

@@ -12,19 +12,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from foldline.errors import InputError
+from foldline.errors import AuthRejected, InputError
 from foldline.proxy.upstreams import DIALECTS, KNOWN, Upstream, upstream
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ def _serving(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--name", "names", multiple=True, metavar="HOST", help="A further name by which clients may call it.")
 def proxy(wish: Wish, host: str, port: int, names: tuple[str, ...]) -> int:
     """Stands between an agent and its provider, so that what is sent always fits."""
+    _log(wish, logging.WARNING)
     config = _config(wish, host=host, port=port, names=names, token=os.environ.get(TOKEN) or None)
     return asyncio.run(_proxy(config))
 
@@ -115,7 +117,8 @@ def proxy(wish: Wish, host: str, port: int, names: tuple[str, ...]) -> int:
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(wish: Wish, command: tuple[str, ...]) -> int:
     """Runs COMMAND behind a proxy of its own, and ends with its exit code."""
-    return asyncio.run(_run(_config(wish), command))
+    _log(wish, logging.ERROR)  # the screen is the command's
+    return asyncio.run(_run(_config(wish, project=os.path.realpath(".")), command))
 
 
 @click.command("status")
@@ -134,21 +137,21 @@ def status(as_json: bool) -> int:
     return 0
 
 
-def _config(wish: Wish, **more: Any) -> Config:
-    import logging
-
+def _log(wish: Wish, level: int) -> None:
     from foldline.proxy.health import log_to_stderr
+
+    log_to_stderr(logging.INFO if wish.verbose else level)
+
+
+def _config(wish: Wish, **more: Any) -> Config:
     from foldline.proxy.serve import Config
 
-    log_to_stderr(logging.INFO if wish.verbose else logging.ERROR)
-    return Config(
-        _upstreams(wish),
-        window=wish.window,
-        reserve=wish.reserve,
-        model=_caller(wish),
-        archive=_archive(wish.archive),
-        **more,
-    )
+    upstreams, model = _upstreams(wish), _caller(wish)
+    try:
+        config = Config(upstreams, window=wish.window, reserve=wish.reserve, model=model, **more)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    return replace(config, archive=_archive(wish.archive))
 
 
 def _upstreams(wish: Wish) -> tuple[Upstream, ...]:
@@ -159,18 +162,26 @@ def _upstreams(wish: Wish) -> tuple[Upstream, ...]:
 
 
 def _caller(wish: Wish) -> Caller | None:
-    from foldline.callers import caller
+    from foldline.callers import PROVIDERS, caller
 
     try:
         return caller(wish.model, base_url=wish.model_url) if wish.model else None
     except ValueError as error:
         raise click.UsageError(str(error)) from None
+    except AuthRejected:
+        keys = " or ".join(PROVIDERS[wish.model.partition(":")[0]].keys) if wish.model else ""
+        raise AuthRejected(f"there is no key for {wish.model}; set {keys}, or leave --model out") from None
 
 
 def _archive(where: str | None) -> Backend | None:
     from foldline.archive import Archive
 
-    return None if where == "memory" else Archive(where)
+    if where == "memory":
+        return None
+    opened = Archive(where)
+    for notice in opened.notices:  # a damaged file that was set aside
+        print(f"foldline: {notice}", file=sys.stderr)
+    return opened
 
 
 async def _proxy(config: Config) -> int:

@@ -12,6 +12,7 @@ What takes time runs in threads; here is only waiting, and the glance, which tak
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, MutableMapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -38,6 +39,7 @@ from foldline.proxy.upstreams import Upstreams
 from foldline.proxy.waiting import Sender, pieces, while_there
 
 T = TypeVar("T")
+log = logging.getLogger("foldline.proxy")
 THREADS = 2
 """Requests that are fitted at the same time …"""
 LONG = 256 << 10
@@ -103,9 +105,15 @@ class Door:
         except Gone:
             return
         except TimeoutError:
-            await self._fail(call, 504, "the provider did not answer in time; try again")
+            await self._fail(call, 504, f"the provider {call.upstream.shown} did not answer in time; try again")
+        except Cut as cut:
+            await self._fail(call, 502, f"the answer of {call.upstream.shown} broke off ({cut}); try again")
         except _connection_errors() as error:
-            await self._fail(call, 502, f"the provider cannot be reached ({type(error).__name__}); try again")
+            where = f"{call.upstream.shown} cannot be reached ({type(error).__name__})"
+            await self._fail(call, 502, f"the provider {where}; check the upstream's URL, or try again")
+        except Exception as error:
+            log.error("failed", extra={"fields": {"error": type(error).__name__}})
+            await self._fail(call, 500, f"something failed here ({type(error).__name__}); its log may say more")
 
     async def _fail(self, call: Call, status: int, why: str) -> None:
         if call.send.began:
@@ -155,13 +163,11 @@ class Door:
 
     async def _answered(self, call: Call, sent: bytes, coding: str) -> None:
         began = time.perf_counter()
-        read = await self._glanced(call, sent, coding)
-        seen = await self._at_rest(read) if read else None
-        turn = seen or await self._prepared(call, sent, coding, read)
+        turn = await self._made(call, sent, coding)
         took = time.perf_counter() - began
-        if seen or turn.ready.fitted is not None:
+        if turn.read or turn.ready.fitted is not None:
             self._health.fitted(took)
-        turn, answer = await self._at_once(call, turn) if seen else (turn, None)
+        turn, answer = await self._at_once(call, turn) if turn.read else (turn, None)
         turn, relay = await self._delivered(call, turn, sent, answer)
         try:
             await relay.pass_on(call.send, added(turn), lambda: self._settled(turn.ready.kept))
@@ -171,6 +177,17 @@ class Door:
         finally:
             relay.close()
         self._behind(self._after(call, turn, relay, took))
+
+    async def _made(self, call: Call, sent: bytes, coding: str) -> Turn:
+        """What is to be sent. Whatever of ours fails, the request goes on as it came."""
+        try:
+            read = await self._glanced(call, sent, coding)
+            seen = await self._at_rest(read) if read else None
+            return seen or await self._prepared(call, sent, coding, read)
+        except Unwelcome:
+            raise
+        except Exception as error:
+            return self._turns.in_spite(call.route, sent, error)
 
     async def _glanced(self, call: Call, sent: bytes, coding: str) -> Read | None:
         await self._in_round()
@@ -247,7 +264,8 @@ class Door:
         answer = await self._forward.send(call.upstream, call.url, call.scope["method"], headers, body)
         if 300 <= answer.status < 400 and answer.status != 304:
             answer.close()
-            raise Unwelcome(502, "the provider answers with a redirect, which is not followed; check its address")
+            said = f"the provider {call.upstream.shown} answers with a redirect, which is not followed"
+            raise Unwelcome(502, f"{said}; check its URL")
         return answer
 
     async def _settled(self, kept: Kept | None) -> None:
@@ -321,7 +339,9 @@ class Door:
                 told["notices"] = [notice.code for notice in turn.ready.notices]
             if turn.ready.fitted is not None:
                 receipt = turn.ready.fitted.receipt
-                told |= {"before": receipt.tokens_before, "after": receipt.tokens_after}
+                told |= {"before": turn.ready.before or receipt.tokens_before, "after": receipt.tokens_after}
+            if turn.ready.checkpoint:
+                told["checkpoint"] = turn.ready.checkpoint
         self._health.tell(told)
 
     async def _socket(self, entry: Any, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
@@ -358,7 +378,7 @@ class Door:
 def _connection_errors() -> tuple[type[Exception], ...]:
     import aiohttp
 
-    return (aiohttp.ClientError, ConnectionError, Cut)
+    return (aiohttp.ClientError, ConnectionError)
 
 
 Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]

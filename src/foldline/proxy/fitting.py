@@ -36,6 +36,18 @@ class Ready:
     kept: Kept | None = field(default=None, repr=False)
     notices: tuple[Notice, ...] = ()
     action: str = "rest"
+    before: int = 0
+    """Tokens of what the client sent, where that is known."""
+
+    @property
+    def own(self) -> bool:
+        """Whether these are the client's own messages, and no view of them."""
+        return self.action in ("", "rest") and (self.fitted is None or self.fitted.view is self.conversation)
+
+    @property
+    def checkpoint(self) -> str:
+        """The checkpoint that stands in the view, if there is one."""
+        return self.fitted.receipt.checkpoint if self.fitted and not self.own else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +77,7 @@ class Fitter:
         except Exception as error:  # whatever it is, the user's turn goes on
             return replace(self._in_spite(room, body, conversation, error), kept=kept)
         self._hold(conversation, fitted.view)
-        return ready(body, conversation, fitted, kept)
+        return replace(ready(body, conversation, fitted, kept), before=room.before(fitted))
 
     def look(self, room: Room, body: bytes, conversation: Conversation) -> Ready:
         """The same for a request that only counts: no trace is left."""

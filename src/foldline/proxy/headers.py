@@ -27,6 +27,7 @@ BYPASS = b"x-foldline-bypass"
 TOKEN = b"x-foldline-token"
 NOTICE = b"x-foldline-notice"
 ACTION = b"x-foldline-action"
+CHECKPOINT = b"x-foldline-checkpoint"
 _ADDED = (b"host", b"content-length", b"forwarded", b"x-real-ip", b"via")
 _PAGES = (b"access-control-", b"alt-svc")
 """What would let a web page read the answer, or send a client past us."""

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
 log = logging.getLogger("foldline.proxy")
-TOLD = ("upstream", "dialect", "operation", "status", "action", "outcome", "tries", "ms", "before", "after", "notices")
+TOLD = (
+    *("upstream", "dialect", "operation", "status", "action", "outcome", "tries", "ms"),
+    *("before", "after", "checkpoint", "notices"),
+)
 """What a log line of a request may have in it."""
 PAGES = ("healthz", "metrics", "status")
 _FIT = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10.0)

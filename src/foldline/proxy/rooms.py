@@ -12,11 +12,14 @@ compactors' matter; when to prepare is in ahead.py.
 
 from __future__ import annotations
 
+import logging
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from foldline.archive.base import Backend
@@ -26,13 +29,14 @@ from foldline.core import budget as core
 from foldline.core.meter import Meter
 from foldline.errors import Overflow
 from foldline.model import Conversation, Message, Notice
-from foldline.models import Budget
-from foldline.proxy.beside import Beside, Glass, Kept
+from foldline.models import Budget, lookup
+from foldline.proxy.beside import Beside, Glass, Kept, scope_of
 from foldline.proxy.calm import Ease
 from foldline.proxy.signals import Silent
 from foldline.recovery import learnt
 from foldline.tokens import meter_for
 
+log = logging.getLogger("foldline.proxy")
 ROOMS = 64
 """Models talked to at once. A client may name any model, so there is a limit."""
 SEATS = 64
@@ -41,6 +45,7 @@ BYTES = 256 << 20
 """… and their bytes; those that were silent longest go first."""
 FOLDED = 4_096
 """Conversations of which it is known that they were folded once, by how they begin."""
+LOWERED = "reserve-lowered"
 
 
 @dataclass(frozen=True)
@@ -53,11 +58,20 @@ class Settings:
     fallback: Caller | None = None
     secret: bytes = b""
     listen: Callable[[Notice], None] = lambda _: None
+    project: str = ""
+    """Whose conversations these are, where a request does not name its agent's folder."""
 
     def budget(self, model: str) -> Budget:
+        """A reserve that was meant for a larger window takes half of the model's, and a notice says so."""
         if self.window is not None:
             return Budget(self.window, self.reserve)
-        return Budget.for_model(model, reserve=self.reserve)
+        info = lookup(model)
+        most = info.window // core.OUTPUT_SHARE
+        if self.reserve is None or self.reserve <= most:
+            return Budget.of(info, reserve=self.reserve)
+        text = f"a reserve of {self.reserve:,} is too much for a window of {info.window:,}; {most:,} are kept"
+        budget = Budget.of(info, reserve=most)
+        return replace(budget, notices=(*budget.notices, Notice(LOWERED, text)))
 
 
 class _Seat:
@@ -68,6 +82,8 @@ class _Seat:
         """Held while the meter is used; the compactors for looking and working ahead have meters of their own."""
         self.meter: Meter = before.meter if before else room.meter()
         self.size: int = before.size if before else 0
+        self._summed: tuple[tuple[Message, ...], int] = before._summed if before else ((), 0)
+        """The last history that was weighed, and its tokens by our own count."""
         self.ease = Ease()
         self.budget = room.budget
         self._settings, self._room, self._archive = settings, room, archive
@@ -98,8 +114,17 @@ class _Seat:
             if compactor is not None:
                 compactor.learn(fitted, response)
 
-    def tokens(self, messages: tuple[Message, ...]) -> int:
-        return round(sum(map(self.meter.message, messages)) * self.meter.ratio)
+    def saved(self, fitted: Fitted) -> int:
+        """Tokens of the history that are not in its view. Of a history that grew, only what is new is counted."""
+        given, (known, tokens) = fitted.given.messages, self._summed
+        if given[: len(known)] != known:
+            known, tokens = (), 0
+        tokens += self._raw(given[len(known) :])
+        self._summed = given, tokens
+        return max(0, round((tokens - self._raw(fitted.view.messages)) * self.meter.ratio))
+
+    def _raw(self, messages: tuple[Message, ...]) -> int:
+        return sum(map(self.meter.message, messages))
 
 
 class Room:
@@ -108,6 +133,10 @@ class Room:
     def __init__(self, model: str, scope: str, seats: Seats) -> None:
         self.budget: core.Budget = seats.settings.budget(model)
         self.model, self.scope, self._seats = model, scope, seats
+        self.notices = tuple(notice for notice in self.budget.notices if notice.code == LOWERED)
+        """What is said with every turn."""
+        for notice in self.notices:
+            log.warning(notice.code, extra={"fields": {"why": notice.text}})
         self._ratio: float | None = None
         """Of the provider's tokens to ours, as last learned: where a new conversation begins."""
 
@@ -189,7 +218,12 @@ class Room:
             return 0
         seat = self._seat(fitted.given)
         with seat.lock:
-            return max(0, seat.tokens(fitted.given.messages) - seat.tokens(fitted.view.messages))
+            return seat.saved(fitted)
+
+    def before(self, fitted: Fitted) -> int:
+        """Tokens of what the client sent, whatever of it stood in a view already."""
+        receipt = fitted.receipt
+        return max(receipt.tokens_before, receipt.tokens_after + self.saved(fitted))
 
     def archive(self, conversation: Conversation, *, patient: bool = False) -> Kept:
         """Keeps a conversation, beside whatever else is done; with what comes next, where nobody waits for it."""
@@ -260,12 +294,15 @@ class Rooms:
         self._archive = Beside(archive)
         self._seats = Seats(settings, self._archive)
         self._rooms: OrderedDict[tuple[str, str], Room] = OrderedDict()
+        """By scope and model."""
         self._lock = threading.Lock()
 
-    def room(self, upstream: str, model: str) -> Room:
+    def room(self, upstream: str, model: str, folder: str = "") -> Room:
+        """`folder` is where the agent works, if its request says so."""
+        scope = scope_of(upstream, _real(folder) or self.settings.project)
         with self._lock:
-            key = (upstream, model)
-            found = self._rooms.pop(key, None) or Room(model, upstream, self._seats)
+            key = (scope, model)
+            found = self._rooms.pop(key, None) or Room(model, scope, self._seats)
             self._rooms[key] = found
             while len(self._rooms) > ROOMS:
                 self._rooms.popitem(last=False)
@@ -277,6 +314,12 @@ class Rooms:
 
     def close(self) -> None:
         self._archive.close()
+
+
+@lru_cache(maxsize=256)
+def _real(folder: str) -> str:
+    """A folder as the agent's tools name it; nothing for what is none."""
+    return os.path.realpath(folder) if os.path.isabs(folder) else ""
 
 
 def _window(refusal: object, window: int, sent: int) -> int | None:

@@ -8,7 +8,7 @@
     …:countTokens              gemini             count
 
 Every other path passes through. So do requests whose history lies with the provider, and those that ask the provider to
-compact by itself.
+compact by itself. Where the agent works is looked for in what agents say of it to the model.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 from urllib.parse import unquote_to_bytes
 
+from foldline.model import Conversation, Part, Text
 from foldline.proxy.headers import BYPASS, Pairs, value
 
 Operation = Literal["generate", "count", "pass"]
@@ -42,6 +44,15 @@ _THREADS = re.compile(rb".*/threads/[^/]+/messages")
 
 _THINKING = "clear_thinking_"
 """Begins the name of the edit that drops thinking of earlier turns and nothing else."""
+
+_FIRST = 8
+"""Messages among which an agent says where it works, if it does so in messages."""
+_FOLDER = re.compile(
+    r"^[ \t]*(?:[-*][ \t]+)?(?:primary |current )?working directory:[ \t]*(\S.*?)[ \t\r]*$", re.I | re.M
+)
+"""A line of a system prompt, as Claude Code, opencode and pi write it."""
+_CODEX = re.compile(r"\A\s*<environment_context>.*?<cwd>\s*(\S.*?)\s*</cwd>", re.S)
+"""The beginning of a message, as Codex writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +78,33 @@ def find(method: str, path: bytes, query: bytes, headers: Pairs, dialect: str) -
             framed = plain.endswith(b":streamGenerateContent") and b"alt=sse" not in query
             return Route(spoken, operation, model, framed)
     return aside
+
+
+def folder(conversation: Conversation) -> str:
+    """The folder in which the agent works, as it tells the model; nothing where it does not."""
+    for found in filter(None, map(_in_system, _texts(conversation.head.system))):
+        return found
+    for message in conversation.messages[:_FIRST]:
+        look = _in_system if message.role == "system" else _in_message if message.role == "user" else None
+        for found in filter(None, map(look, _texts(message.parts)) if look else ()):
+            return found
+    return ""
+
+
+def _texts(parts: tuple[Part, ...]) -> list[str]:
+    return [part.text for part in parts if isinstance(part, Text)]
+
+
+@lru_cache(maxsize=64)
+def _in_system(text: str) -> str:
+    """The same long prompt comes with every request."""
+    found = _FOLDER.search(text)
+    return found[1].strip("`'\"") if found else ""
+
+
+def _in_message(text: str) -> str:
+    found = _CODEX.match(text)
+    return found[1] if found else ""
 
 
 def left_alone(dialect: str, request: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ import gc
 import secrets
 import socket
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +22,9 @@ from typing import Any
 from foldline.archive.base import Backend
 from foldline.archive.memory import MemoryArchive
 from foldline.callers import Caller
+from foldline.core.budget import Budget
 from foldline.errors import FoldlineError, InputError
+from foldline.model import Notice
 from foldline.proxy.guard import Guard, new_secret
 from foldline.proxy.rooms import Rooms, Settings
 from foldline.proxy.upstreams import Upstream, Upstreams, refuse_itself
@@ -64,6 +66,12 @@ class Config:
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
     """Seals the fence around quoted history."""
     grace: float = GRACE
+    project: str = ""
+    """The folder whose sessions these are, where a request does not name its agent's own."""
+
+    def __post_init__(self) -> None:
+        if self.window is not None:
+            Budget(self.window, self.reserve)  # refused here, and not with every request
 
 
 @dataclass(frozen=True)
@@ -103,7 +111,7 @@ async def start(config: Config) -> AsyncIterator[Running]:
         refuse_itself(config.upstreams, config.host, port)
         guard = Guard(config.host, port, secret, chosen=config.token is not None, names=config.names)
         health = Health()
-        settings = Settings(config.window, config.reserve, config.model, config.fallback, config.secret, health.notice)
+        settings = _settings(config, health.notice)
         turns = Turns(Rooms(settings, config.archive or MemoryArchive()), health)
         door = Door(guard, Upstreams(config.upstreams), turns, health)
         server = _server(uvicorn, door, config)
@@ -116,6 +124,10 @@ async def start(config: Config) -> AsyncIterator[Running]:
             server.should_exit = True
             await asyncio.wait((serving,))
             await door.close()
+
+
+def _settings(config: Config, listen: Callable[[Notice], None]) -> Settings:
+    return Settings(config.window, config.reserve, config.model, config.fallback, config.secret, listen, config.project)
 
 
 @asynccontextmanager

@@ -10,6 +10,7 @@ after        fit what glance has seen, learn from usage, archive the reply, prep
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -29,12 +30,13 @@ from foldline.proxy.health import Health
 from foldline.proxy.relay import Outcome, Relay
 from foldline.proxy.replies import reply
 from foldline.proxy.rooms import Room, Rooms
-from foldline.proxy.routes import Route, left_alone
+from foldline.proxy.routes import Route, folder, left_alone
 from foldline.proxy.signals import Silent
 from foldline.proxy.skim import Skimmer
 from foldline.proxy.upstreams import Upstream
 from foldline.recovery import TRIES
 
+log = logging.getLogger("foldline.proxy")
 _LIMITS: Mapping[str, tuple[jsontext.Path, ...]] = {
     "anthropic": (("max_tokens",),),
     "openai-chat": (("max_completion_tokens",), ("max_tokens",)),
@@ -123,8 +125,10 @@ class Turns:
             return None
         if skimmed is None or left_alone(route.dialect, skimmed.fields):
             return None
-        room = self.rooms.room(upstream.name, skimmed.conversation.head.model)
-        return Read(route, upstream, sent, sent, skimmed.conversation, room)
+        return Read(route, upstream, sent, sent, skimmed.conversation, self._room(upstream, skimmed.conversation))
+
+    def _room(self, upstream: Upstream, conversation: Conversation) -> Room:
+        return self.rooms.room(upstream.name, conversation.head.model, folder(conversation))
 
     def at_rest(self, read: Read) -> Turn | None:
         """The turn of a request that is surely sent as it came; it is fitted behind the answer, or once it is refused.
@@ -133,16 +137,30 @@ class Turns:
         """
         if not read.room.rests(read.conversation):
             return None
-        return Turn(read.route, Ready(read.sent, read.conversation), read.room, loud=read.upstream.official, read=read)
+        ready = Ready(read.sent, read.conversation, notices=read.room.notices)
+        return Turn(read.route, ready, read.room, loud=read.upstream.official, read=read)
 
     def keep(self, turn: Turn) -> Turn:
         """The turn, with its conversation on its way into the archive."""
         assert turn.room is not None
-        return replace(turn, ready=replace(turn.ready, kept=turn.room.archive(turn.ready.conversation)))
+        try:
+            kept = turn.room.archive(turn.ready.conversation)
+        except Exception as error:  # it is under way: nothing may stop it
+            self._failed("archive-failed", error)
+            return turn
+        return replace(turn, ready=replace(turn.ready, kept=kept))
 
     def weigh(self, turn: Turn) -> int:
         """About how many tokens a turn has that is not fitted yet; 0 where that is not known at once."""
-        return turn.room.weigh(turn.ready.conversation) if turn.room else 0
+        try:
+            return turn.room.weigh(turn.ready.conversation) if turn.room else 0
+        except Exception as error:
+            self._failed("weigh-failed", error)
+            return 0
+
+    def _failed(self, what: str, error: Exception) -> None:
+        log.warning(what, extra={"fields": {"error": type(error).__name__}})
+        self.health.notice(Notice(what, type(error).__name__))
 
     def read(self, route: Route, upstream: Upstream, sent: bytes, coding: str) -> Read | Turn:
         """The request in a body, or the turn of one that is not to be fitted. Raises Unwelcome for what is refused."""
@@ -160,8 +178,14 @@ class Turns:
         conversation = skimmed.conversation
         if left_alone(route.dialect, skimmed.fields):
             return Turn(route, Ready(sent, conversation, action=""))
-        room = self.rooms.room(upstream.name, conversation.head.model)
-        return Read(route, upstream, sent, body, conversation, room, wrapped)
+        return Read(route, upstream, sent, body, conversation, self._room(upstream, conversation), wrapped)
+
+    def in_spite(self, route: Route, sent: bytes, error: Exception) -> Turn:
+        """The turn of a request that could not be made one of ours, whatever failed: it goes on as it came."""
+        log.warning("fit-failed", extra={"fields": {"error": type(error).__name__}})
+        failed = Notice("fit-failed", f"the request could not be fitted ({type(error).__name__})")
+        notices = (failed, Notice("as-it-came", "it goes on as it came"))
+        return Turn(route, Ready(sent, Conversation(route.dialect, ()), notices=notices, action=""))
 
     def fitted(self, read: Read, kept: Kept | None = None) -> Turn:
         """What is to be sent for a request that was read. `kept` is what is being kept of it already."""
@@ -169,15 +193,23 @@ class Turns:
             found = self.fitter.look(read.room, read.body, read.conversation)
         else:
             found = self.fitter.fit(read.room, read.body, read.conversation, kept)
+        found = replace(found, notices=(*read.room.notices, *found.notices))
         if found.body is read.body:
             return Turn(read.route, replace(found, body=read.sent), read.room, loud=read.upstream.official)
         return Turn(read.route, found, read.room, wrapped=read.wrapped, loud=read.upstream.official)
 
     def smaller(self, turn: Turn, outcome: Outcome) -> Turn | None:
         """A request that should be taken after this one was refused; None when the refusal is to be passed on."""
+        try:
+            return self._less(turn, outcome)
+        except Exception as error:  # then the provider's own words are passed on
+            self._failed("smaller-failed", error)
+            return None
+
+    def _less(self, turn: Turn, outcome: Outcome) -> Turn | None:
         if turn.read is not None:
             again = self.fitted(turn.read, turn.ready.kept)
-            return self.smaller(again, outcome) if again.body is turn.read.sent else replace(again, tries=1)
+            return self._less(again, outcome) if again.body is turn.read.sent else replace(again, tries=1)
         if turn.room is None or turn.ready.fitted is None or turn.tries >= TRIES or outcome.refusal is None:
             return None
         clamped = _clamped(turn, outcome)
@@ -191,6 +223,7 @@ class Turns:
         except (CallerError, BudgetError):
             return None
         smaller = ready(turn.ready.body, turn.ready.conversation, less, turn.ready.kept)
+        smaller = replace(smaller, before=turn.room.before(less))
         if less.receipt.tokens_after >= turn.tokens or smaller.body is turn.ready.body:
             return None
         return replace(turn, ready=smaller, tries=turn.tries + 1, loud=not isinstance(outcome.refusal, Silent))

@@ -53,6 +53,11 @@ class Upstream:
         return origin(self.base)
 
     @property
+    def shown(self) -> str:
+        """Its name and where it is, for people: without the path and the user, which may be secrets."""
+        return f"{self.name} at {self.base.partition('://')[0]}://{urlsplit(self.base).netloc.rpartition('@')[2]}"
+
+    @property
     def official(self) -> bool:
         """One of the providers that never drop a part of a prompt in silence."""
         return self.origin in _LOUD
@@ -118,11 +123,17 @@ def upstream(said: str, dialect: str | None = None, config: Path | None = None) 
 def configured(path: Path) -> dict[str, Upstream]:
     """The upstreams of a TOML file: `[upstreams.NAME]` with `url` and `dialect`."""
     try:
-        tables = tomllib.loads(path.read_text("utf-8")).get("upstreams", {})
+        known = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}; check the name", source=str(path)) from None
     except ValueError as error:
         raise InputError(f"not TOML: {error}", source=str(path)) from None
+    if strange := [key for key in known if key != "upstreams"]:
+        said = f"[{strange[0]}] is not known here; it takes [upstreams.NAME], and nothing else"
+        raise InputError(said, source=str(path))
+    tables = known.get("upstreams", {})
+    if not isinstance(tables, dict):
+        raise InputError("upstreams are tables: [upstreams.NAME] with `url` and `dialect`", source=str(path))
     return {name: _entry(name, entry, str(path)) for name, entry in tables.items()}
 
 
