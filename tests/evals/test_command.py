@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
+from tests.evals.plugs import plug
 from tests.evals.sessions import write
 
 from foldline.cli.main import run
@@ -48,5 +55,102 @@ def test_what_is_too_short_ends_with_the_reason(folder, capsys):
 
 
 def test_an_unknown_strategy_ends_with_the_known_ones(folder, capsys):
-    assert run(["eval", str(folder), "--strategy", "nope"]) == 3
-    assert "sliding window" in capsys.readouterr().err
+    assert run(["eval", str(folder), "--strategy", "nope"]) == 2
+    assert ", 'sliding window'," in capsys.readouterr().err, "some names have commas in them"
+
+
+def test_a_budget_that_is_none_is_wrong_usage(folder, capsys):
+    assert run(["eval", str(folder), "--budget", "abc"]) == 2
+    assert "'abc' is no budget; give a share" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("budget", ["9" * 400, "\u0663\u0663%"])
+def test_a_budget_beyond_all_measure_is_wrong_usage_too(folder, budget, capsys):
+    assert run(["eval", str(folder), "--budget", budget]) == 2
+    assert "is no budget" in capsys.readouterr().err
+
+
+def test_a_report_never_replaces_a_session(folder, capsys):
+    session = folder / "session-0.json"
+    before = session.read_bytes()
+    for named in (folder, session):
+        assert run(["eval", str(named), *FAST, "--no-cache", "--report", str(session), "--force"]) == 2
+        assert "one of the sessions" in capsys.readouterr().err
+    assert session.read_bytes() == before
+
+
+def test_a_report_beside_the_sessions_may_be_replaced(folder):
+    page = folder / "report.html"
+    page.write_text("<!doctype html>old")
+    assert run(["eval", str(folder), *FAST, "--no-cache", "--report", str(page), "--force"]) == 0
+    assert "old" not in page.read_text()[:30]
+
+
+def test_a_report_without_a_folder_is_refused_before_any_work(folder, capsys, monkeypatch):
+    monkeypatch.setattr("foldline.evals.run.files", lambda _: pytest.fail("began to work"))
+    assert run(["eval", str(folder), *FAST, "--no-cache", "--report", str(folder / "no" / "report.html")]) == 2
+    assert "make that folder first" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not take such names")
+def test_a_name_that_is_not_utf8_stands_in_the_report(folder, tmp_path_factory):
+    page = tmp_path_factory.mktemp("out") / "report.html"
+    os.rename(folder / "session-0.json", os.fsencode(folder) + b"/caf\xe9.json")
+    assert run(["eval", str(folder), *FAST, "--no-cache", "--report", str(page)]) == 0
+    assert "caf\ufffd.json" in page.read_text("utf-8")
+
+
+def test_a_strategy_that_was_asked_for_and_failed_is_told_at_the_end(folder, capsys, monkeypatch):
+    plug(monkeypatch, "raises")
+    assert run(["eval", str(folder), *FAST, "--no-cache", "--strategy", "raises"]) == 4
+    told = capsys.readouterr()
+    assert "sliding window" in told.out
+    assert told.err.count("note: the strategy 'raises' failed in 2 rows: ValueError: out of tea") == 1
+
+
+def test_what_a_plug_in_prints_does_not_come_between(folder, capfd, monkeypatch):
+    plug(monkeypatch, "prints")
+    assert run(["eval", str(folder), *FAST, "--no-cache", "--strategy", "prints", "--json"]) == 0
+    told = capfd.readouterr()
+    assert json.loads(told.out)["failed"] == []
+    assert "printed by python" in told.err
+    assert "printed by a program" in told.err
+
+
+def test_budgets_none_of_which_apply_end_with_a_reason(folder, capsys):
+    assert run(["eval", str(folder), *FAST[:7], "--budget", "200%", "--strategy", "foldline", "--no-cache"]) == 3
+    assert "less than the whole history" in capsys.readouterr().err
+    assert run(["eval", str(folder), *FAST[:7], "--budget", "200%", "--strategy", "foldline prune", "--no-cache"]) == 4
+    assert "note: the budget 200% applies at no cut" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="children are found in /proc")
+def test_processes_end_with_their_parent(tmp_path):
+    write(tmp_path, range(4), steps=60)
+    asked = ["eval", str(tmp_path), "--shortest", "1000", "--cuts", "20", "--jobs", "2", "--no-cache"]
+    parent = subprocess.Popen([sys.executable, "-m", "foldline.cli.main", *asked], stdout=subprocess.DEVNULL)
+    children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
+    assert _soon(lambda: len(children.read_text().split()) >= 2)
+    workers = children.read_text().split()
+    time.sleep(0.5)
+    parent.send_signal(signal.SIGTERM)
+    assert parent.wait(10) == -signal.SIGTERM
+    ended = _soon(lambda: not any(map(_runs, workers)))
+    for pid in filter(_runs, workers):
+        os.kill(int(pid), signal.SIGKILL)
+    assert ended
+
+
+def _runs(pid: str) -> bool:
+    """It is there, and not only because nobody has asked for its exit code."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def _soon(true, seconds: float = 10.0) -> bool:
+    end = time.monotonic() + seconds
+    while not (found := true()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.evals.sessions import coding
 
-from foldline.evals.metrics import SCORES, Ruler, World, background
+from foldline.evals.metrics import SCORES, Ruler, World, background, families
 from foldline.evals.splits import Session, splits
 from foldline.model import Message, Origin, Text, ToolCall
 
@@ -26,9 +26,16 @@ def test_a_view_the_provider_would_refuse_scores_nothing(ruler):
     hanging = Message("assistant", Origin.ASSISTANT, (ToolCall("c1", "Read", "{}"),))
     view = ruler.split.prefix.append(hanging)
     scores = ruler.score(view)
-    assert {scores[name] for name in (*SCORES, "valid")} == {0.0}
+    asked = [name for name in SCORES if name != "gxf" and not name.startswith("kept")]
+    assert {scores[name] for name in (*asked, "valid")} == {0.0}
     assert scores["tokens"] > 0
     assert set(ruler.survived(view).values()) == {0.0}
+
+
+def test_of_a_refused_view_too_nothing_is_told_that_was_not_asked(ruler):
+    view = ruler.split.prefix.append(Message("assistant", Origin.ASSISTANT, (ToolCall("c1", "Read", "{}"),)))
+    assert ruler.score(view)["gxf"] is None
+    assert ruler.score(view, grounded=True)["gxf"] == 0.0
 
 
 def test_what_was_made_up_is_unfaithful(ruler):
@@ -61,3 +68,14 @@ def test_background_is_what_stands_in_three_of_ten_sessions():
 
 def test_with_few_sessions_nothing_is_background():
     assert background([{"a_b"}, {"a_b"}]) == frozenset()
+
+
+def test_two_sessions_make_no_background_however_few_there_are():
+    sessions = [{"shared", "everywhere"}, {"shared", "everywhere"}, {"everywhere"}, {"other"}, {"third"}]
+    assert background(sessions) == {"everywhere"}
+
+
+def test_sessions_that_share_half_of_their_messages_are_one_family():
+    resumed = [{"a", "b", "c"}, {"a", "b", "c", "d", "e", "f", "g"}, {"d", "e", "x", "y"}, {"a", "k", "l", "m"}]
+    assert families(resumed) == [0, 0, 0, 3]  # the third shares half of its own with the second
+    assert families([]) == []

@@ -48,6 +48,12 @@ def test_hand_computed_recall():
     assert references.recall(PREFIX) == {"frr": 1.0, "gfrr": 1.0, "far": 1.0, "vas": 1.0}
 
 
+def test_a_piece_of_a_longer_word_is_not_seen():
+    prefix = "The tool foo_bar lives here alone.\n" + "x y z " * 400 + "\nfoo_bar_baz and prefoo_bar are other things."
+    assert References(says("use foo_bar"), prefix).far == ["foo_bar"]
+    assert References(says("use foo_bar"), f"{prefix} So is foo_bar.").far == []
+
+
 def test_a_line_counts_when_it_is_long_enough_was_there_and_stands_verbatim():
     line = "total = sum(row.amount for row in rows)"
     references = References(says(f"{line}\nreturn total\na line that never stood there before"), PREFIX)

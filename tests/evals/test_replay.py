@@ -10,6 +10,7 @@ from tests.evals.sessions import coding, says
 from foldline.evals.replay import READ, WRITE, cost, replay
 from foldline.evals.splits import Session, size
 from foldline.evals.strategies import strategies
+from foldline.model import Message, Origin, ToolCall
 
 ALL = strategies()
 
@@ -37,3 +38,9 @@ def test_a_session_that_is_never_folded_costs_what_it_costs():
 @pytest.mark.parametrize("name", ["foldline", "sliding window", "old results masked"])
 def test_folding_at_a_threshold_is_cheaper_than_no_management(name):
     assert 0.1 < replay(Session("one", coding(0, 60).conversation()), ALL[name]) < 1.0
+
+
+def test_what_a_provider_would_refuse_has_no_cost():
+    hanging = Message("assistant", Origin.ASSISTANT, (ToolCall("c1", "Read", "{}"),))
+    cheap = replace(ALL["sliding window"], start=lambda: lambda given, *_: given.with_messages([hanging]))
+    assert replay(Session("one", coding(0, 60).conversation()), cheap) is None

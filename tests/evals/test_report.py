@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
 from foldline.evals.markup import Markup, join, tag
 from foldline.evals.page import page
-from foldline.evals.report import replays, short, summary, tables, title, to_json
+from foldline.evals.report import failures, replays, short, summary, tables, title, to_json
 from foldline.evals.run import Run, Settings
 from foldline.evals.stats import Figure
 
@@ -113,7 +114,12 @@ def test_a_run_without_chains_costs_or_generic_text_has_a_page_too(measured):
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(Figure(0.5234, 0.49, 0.55, 9), ".52±.03"), (Figure(1.0, 1.0, 1.0, 9), "1.00±.00"), (None, "–")],
+    [
+        (Figure(0.5234, 0.49, 0.55, 9), ".52±.03"),
+        (Figure(1.0, 1.0, 1.0, 9), "1.00±.00"),
+        (None, "–"),
+        (Figure(0.5, None, None, 1), ".50"),
+    ],
 )
 def test_a_figure_is_short(value, text):
     assert short(value) == text
@@ -127,3 +133,41 @@ def test_a_budget_is_named_in_words():
 def test_markup_escapes_what_it_did_not_make():
     assert tag("p", "1 < 2", Markup("<b/>"), title='"x"') == '<p title="&quot;x&quot;">1 &lt; 2<b/></p>'
     assert join(["<", tag("line", x1=0)]) == '&lt;<line x1="0"/>'
+
+
+def test_of_one_session_no_interval_is_shown_anywhere(measured):
+    alone = replace(measured, rows=tuple(row for row in measured.rows if row["session"] == "a"))
+    cells = summary(alone)
+    assert not any("±" in line for line in tables(alone, cells))
+    found = to_json(alone, cells)["figures"][0]["xf"]
+    assert (found["mean"], found["low"], found["high"]) == (pytest.approx(0.6), None, None)
+    text = page(alone, cells)
+    assert "±" not in text
+    assert ("class", "bar") not in Seen(text).attributes
+
+
+def failing(measured: Run) -> Run:
+    about = {"session": "a", "at": 3, "strategy": "mine", "kind": "plugin", "asked": 100, "prefix": 1000}
+    rows = [{**about, "budget": budget, "failed": "ValueError: out of tea"} for budget in ("10%", "25%")]
+    cost = {"session": "a", "strategy": "mine", "kind": "plugin", "replay": None, "failed": "ValueError: out of milk"}
+    return replace(measured, rows=(*measured.rows, *rows), replays=(*measured.replays, cost))
+
+
+def test_what_failed_is_told_once_and_counted(measured):
+    found = failing(measured)
+    assert failures(found) == [("mine", "ValueError: out of tea", 3)]
+    assert to_json(found, summary(found))["failed"] == [
+        {"strategy": "mine", "why": "ValueError: out of tea", "rows": 3}
+    ]
+    assert page(found, summary(found)).count("out of tea") == 1
+    assert summary(found) == summary(measured)
+
+
+def test_what_has_no_cost_in_one_session_has_none_and_comes_last(measured):
+    refused = [{"session": name, "strategy": "cheap", "kind": "baseline", "replay": cost}
+               for name, cost in (("a", 0.1), ("b", None))]  # fmt: skip
+    found = replace(measured, replays=(*refused, *measured.replays))
+    assert [name for name, _, _ in replays(found)] == ["foldline", "sliding window", "cheap"]
+    assert [line.split() for line in tables(found, [])][-1] == ["cheap", "–"]
+    assert to_json(found, [])["cost"][-1] == {"strategy": "cheap", "kind": "baseline", "mean": None}
+    assert "–" in page(found, [])

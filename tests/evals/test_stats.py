@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from foldline.evals.stats import difference, figure
 
 
@@ -40,3 +42,10 @@ def test_a_difference_is_taken_session_by_session():
     found = difference(rows(a=[0.5], b=[0.9]), rows(a=[0.4], b=[0.8], c=[0.0]), "xf")
     assert round(found.mean, 9) == round(found.low, 9) == round(found.high, 9) == 0.1
     assert found.sessions == 2
+
+
+def test_one_session_has_no_interval():
+    found = figure(rows(a=[0.2, 0.4]), "xf")
+    assert found == (pytest.approx(0.3), None, None, 1)
+    assert found.half is None
+    assert difference(rows(a=[0.5]), rows(a=[0.4]), "xf").low is None

@@ -8,6 +8,7 @@ from importlib.metadata import EntryPoint
 import pytest
 from tests.evals.sessions import coding
 
+from foldline.evals import baselines
 from foldline.evals import strategies as found
 from foldline.evals.metrics import Ruler, World
 from foldline.evals.splits import Session, faults, size, splits
@@ -124,3 +125,43 @@ def test_a_plug_in_is_found_by_its_entry_point(monkeypatch, ruled):
     view = mine.start()(ruled.split.prefix, 500, random.Random(0))
     assert mine.kind == "plugin"
     assert view.messages[0].text.endswith("messages in 500")
+
+
+def test_a_plug_in_is_another_one_when_its_code_has_changed(monkeypatch, tmp_path):
+    (tmp_path / "changing.py").write_text("def fold(messages, budget):\n    return 'one'\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    point = EntryPoint("mine", "changing:fold", found.GROUP)
+    monkeypatch.setattr(found, "entry_points", lambda **_: [point])
+    first = strategies(["mine"])["mine"].version
+    assert strategies(["mine"])["mine"].version == first
+    (tmp_path / "changing.py").write_text("def fold(messages, budget):\n    return 'two'\n")
+    assert strategies(["mine"])["mine"].version != first
+
+
+def test_only_plug_ins_that_are_asked_for_are_loaded(monkeypatch):
+    points = [EntryPoint("broken", "tests.evals.nowhere:fold", found.GROUP)]
+    monkeypatch.setattr(found, "entry_points", lambda **_: points)
+    assert list(strategies(["sliding window"])) == ["sliding window"]
+    assert "ModuleNotFoundError" in strategies(["broken"])["broken"].fault
+    assert {"broken", "placebo", "foldline"} <= found.known()
+
+
+def test_shuffled_lines_please_every_metric_and_deny_all_of_it(ruled):
+    view = fold("attack: shuffled lines", ruled, 0.25)
+    scores = ruled.score(view)
+    assert scores["xf"] > 0.6
+    assert scores["gfrr"] > 0.9
+    assert scores["vas"] == scores["uir"] == 1.0
+    assert view.messages[0].text.startswith(baselines.WITHDRAWN)
+    assert scores["valid"] == 1.0
+    assert size(view.messages) <= ruled.split.tokens * 0.25
+    assert ALL["attack: shuffled lines"].kind == "attack"
+
+
+def test_no_more_than_four_lines_stay_together():
+    blocks = baselines._blocks([f"this is line number {number} of the agent" for number in range(10)], 1_000)
+    assert [block.count("\n") + 1 for block in blocks] == [4, 4, 2]
+
+
+def test_shuffled_lines_differ_with_the_seed(ruled):
+    assert fold("attack: shuffled lines", ruled, 0.2, seed=1) != fold("attack: shuffled lines", ruled, 0.2, seed=2)

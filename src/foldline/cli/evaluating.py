@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from foldline.cli.files import put, target
+from foldline.cli import exits
+from foldline.cli.files import Target, put, target
 from foldline.cli.options import print_json
-from foldline.cli.screen import console, safe, say
+from foldline.cli.screen import console, count, safe, say
+from foldline.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +46,7 @@ _FILE = click.Path(path_type=Path, exists=True)
 @click.option("--report", metavar="FILE", help="Write a page with plots to this file.")
 @click.option("--force", is_flag=True, help="Replace that file if it exists.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON, with every row.")
-def command(paths: tuple[Path, ...], budgets: tuple[str, ...], names: tuple[str, ...], **given: Any) -> None:
+def command(paths: tuple[Path, ...], budgets: tuple[str, ...], names: tuple[str, ...], **given: Any) -> int:
     """Measure what each way of folding keeps.
 
     PATH is a transcript, or a folder of them. Each session is cut where it could have been folded; what a strategy
@@ -52,12 +55,12 @@ def command(paths: tuple[Path, ...], budgets: tuple[str, ...], names: tuple[str,
     """
     from foldline.evals import report
     from foldline.evals.cache import home
-    from foldline.evals.run import DEFAULT_BUDGETS, Settings, check, run
+    from foldline.evals.run import DEFAULT_BUDGETS, Settings, check, idle, run
 
     out = given["report"]
-    where = None if out is None else target("-", out, in_place=False, force=given["force"])
+    where = None if out is None else _report(out, paths, force=given["force"])
     settings = Settings(
-        budgets or DEFAULT_BUDGETS,
+        tuple(dict.fromkeys(budgets)) or DEFAULT_BUDGETS,
         names,
         given["cuts"],
         given["seed"],
@@ -68,27 +71,65 @@ def command(paths: tuple[Path, ...], budgets: tuple[str, ...], names: tuple[str,
         cache=None if given["no_cache"] else given["cache"] or home(),
         half=given["half"],
     )
-    check(settings)
+    try:
+        check(settings)
+    except InputError as error:
+        raise click.UsageError(str(error)) from None
     with _bar(quiet=given["as_json"]) as progress:
         found = run(paths, settings, progress)
     cells = report.summary(found)
     if where is not None:
         from foldline.evals.page import page
 
-        put(page(found, cells).encode(), where)
+        put(page(found, cells).encode("utf-8", "replace"), where)
+    failed = report.failures(found)
+    missed = any(name in names for name, _, _ in failed) or len(idle(found.rows, settings)) == len(settings.budgets)
+    code = exits.OTHER if missed else exits.FINE
     if given["as_json"]:
         print_json(report.to_json(found, cells))
-        return
+        return code
     wide = not sys.stdout.isatty() or shutil.get_terminal_size().columns >= WIDE
     for line in report.tables(found, cells, wide=wide):
         click.echo(safe(line))
+    for text in found.notes:
+        say(f"note: {safe(text)}")
+    for name, why, rows in failed:
+        say(f"note: the strategy {safe(repr(name))} failed in {count(rows, 'row')}: {safe(why)}")
     _tell(found.left_out, out)
+    return code
+
+
+def _report(out: str, paths: tuple[Path, ...], *, force: bool) -> Target:
+    """Where the report goes: into a folder that is there, and onto none of the sessions."""
+    where = target("-", out, in_place=False, force=force)
+    if where.is_stream:
+        return where
+    if not os.path.isdir(folder := os.path.dirname(os.path.abspath(where.path))):
+        raise click.UsageError(f"{folder} is not there; make that folder first, or name another file")
+    if os.path.isfile(where.path):
+        _spare(where.path, out, paths)
+    return where
+
+
+def _spare(path: str, out: str, paths: tuple[Path, ...]) -> None:
+    """Refuses to replace a session: a file that was named, or one in a folder that was and that can be read as such."""
+    from foldline.evals.splits import files, load
+
+    for session in files(paths):
+        if not os.path.samefile(session, path):
+            continue
+        with suppress(InputError):
+            if not any(os.path.samefile(session, named) for named in paths):
+                load(session)
+            raise click.UsageError(f"{out} is one of the sessions; name another file for the report")
 
 
 def _tell(left_out: tuple[tuple[str, str], ...], name: str | None) -> None:
     if left_out:
         first = "; ".join(f"{safe(session)}: {safe(why)}" for session, why in left_out[:3])
-        say(f"note: {len(left_out)} files were not measured ({first}{'; …' if len(left_out) > 3 else ''})")
+        were = "was" if len(left_out) == 1 else "were"
+        more = "; …" if len(left_out) > 3 else ""
+        say(f"note: {count(len(left_out), 'file')} {were} not measured ({first}{more})")
     if name:
         say(f"the report is in {safe(name)}")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
@@ -25,6 +26,12 @@ MASK = "[an old result of this tool was left out here]"
 NAMED = 12
 """Identifiers that a placeholder names."""
 BESIDE_WORDS = 3
+WITHDRAWN = "All of this was withdrawn: the user wants none of what follows, and none of these steps was taken."
+"""What the shuffled lines stand under. No metric reads it."""
+BLOCK, NEAR = 4, 3
+"""Lines that stay together at most, and how far apart they may have stood."""
+NEW, AGAIN, MOST_AGAIN = 0.08, 0.12, 6
+"""The share of the lines behind which worth has halved; what each repetition adds to it; how many count."""
 
 _ERROR = re.compile(r"error|fail|exception|traceback|panic", re.I)
 
@@ -171,6 +178,50 @@ def _words_beside(text: str) -> Iterator[str]:
         known = identifiers(around)
         words = [word for word in re.findall(r"[^\W\d_]{3,}", around)[1:-1] if word not in known]
         yield " ".join((name, *words[:BESIDE_WORDS]))
+
+
+def shuffled_lines(given: Conversation, room: int, draw: Draw) -> Conversation:
+    """An attack: what the user said and the agent wrote, without order, and denied as a whole."""
+    room -= SPARE + meter().text(WITHDRAWN) + 1
+    sentences = said.sentences(said.users(given.messages))[::-1]
+    told = [sentences[at] for at in _squeezed(sentences, range(len(sentences)), room * 3 // 4)]
+    lines = [line for line in said.agents(given.messages).split("\n") if line.strip()]
+    found = [*told, *_blocks(lines, room - sum(meter().text(text) + 1 for text in told))]
+    draw.shuffle(found)
+    return noted(given, "\n".join((WITHDRAWN, *found)) if room > 0 else "")
+
+
+def _blocks(lines: Sequence[str], room: int) -> list[str]:
+    """The newest and most repeated lines that fit, each once; up to four that stood together stay together."""
+    often = Counter(map(str.strip, lines))
+    last = {line.strip(): at for at, line in enumerate(lines)}
+
+    def worth(at: int) -> float:
+        line = lines[at].strip()
+        again = 0 if len(line) < said.SHORTEST_LINE else min(often[line], MOST_AGAIN) - 1
+        return 1 / (1 + (len(lines) - at) / (1 + NEW * len(lines))) + AGAIN * again
+
+    ranked = sorted(last.values(), key=worth, reverse=True)
+    blocks: list[list[int]] = []
+    for at in sorted(_squeezed(lines, ranked, room)):
+        if blocks and len(blocks[-1]) < BLOCK and at - blocks[-1][-1] <= NEAR:
+            blocks[-1].append(at)
+        else:
+            blocks.append([at])
+    return ["\n".join(lines[at] for at in block) for block in blocks]
+
+
+def _squeezed(texts: Sequence[str], order: Iterable[int], room: int) -> list[int]:
+    """Which texts are taken in this order; what does not fit is passed over."""
+    kept = []
+    for at in order:
+        tokens = meter().text(texts[at]) + 1
+        if tokens <= room:
+            kept.append(at)
+            room -= tokens
+        if room < 3:
+            break
+    return kept
 
 
 def placebo(other: Sequence[Message]) -> Callable[[Conversation, int, Draw], Conversation]:

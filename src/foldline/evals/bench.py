@@ -7,15 +7,18 @@ A row is measured when the cache does not have it. Which splits there are, and o
 
 from __future__ import annotations
 
+import math
 import random
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stdout
 from functools import partial
 from typing import Any
 
 from foldline.evals import chain, strategies
 from foldline.evals.cache import Cache
-from foldline.evals.metrics import Ruler, World
+from foldline.evals.metrics import SCORES, Ruler, World
 from foldline.evals.splits import Split, size
 from foldline.evals.strategies import Strategy, source_digest
 
@@ -23,7 +26,11 @@ REAL, OWN = "real", "own"
 """Budgets: as large as the real compaction at this cut; whatever the strategy comes to."""
 CHAIN_SHARE = 0.10
 """Of the prefix: the room of every fold in a chain."""
-BUDGET = re.compile(r"(\d+(?:\.\d+)?)\s*(%|k)?", re.I)
+BUDGET = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)\s*(%|k)?", re.I)
+FAILED = "failed"
+"""Where a row says why there are no scores in it."""
+_ALWAYS = {"valid", "tokens", *(name for name in SCORES if not name.startswith("kept"))}
+"""What every row has, if only to say that there is no such figure."""
 
 Row = dict[str, Any]
 
@@ -72,17 +79,18 @@ class Bench:
         depends = (self.split.digest, strategy.name, strategy.version, budget, room, self.seed,
                    self.world.digest, source_digest("evals"))  # fmt: skip
         scores = self.cache.get(*depends)
-        if scores is None:
-            scores = dict(measure())
-            self.cache.put(scores, *depends)
+        if scores is None or not _is_whole(scores):
+            scores = dict(tried(strategy, measure))
+            if FAILED not in scores:
+                self.cache.put(scores, *depends)
         about = {"session": self.split.session, "at": self.split.at, "strategy": strategy.name, "kind": strategy.kind}
-        share = scores["tokens"] / self.split.tokens
-        return {**about, "budget": budget, "asked": room, "prefix": self.split.tokens, "share": share, **scores}
+        size = {} if FAILED in scores else {"share": scores["tokens"] / self.split.tokens}
+        return {**about, "budget": budget, "asked": room, "prefix": self.split.tokens, **size, **scores}
 
     def _measured(self, strategy: Strategy, room: int, budget: str) -> Mapping[str, Any]:
         view = strategy.start()(self.split.prefix, room, self._draw(strategy))
         scores = self.ruler.score(view, strategy.frame, grounded=budget == REAL)  # beside the agent's own summary
-        if strategy.kind == "attack" or strategy.name == "placebo":  # they keep nobody's words, whatever is planted
+        if not strategy.told:
             return scores
         shown = strategy.start()(self.ruler.planted.prefix, room, self._draw(strategy))
         return {**scores, **self.ruler.survived(shown)}
@@ -93,6 +101,32 @@ class Bench:
 
     def _draw(self, strategy: Strategy) -> random.Random:
         return random.Random(f"{self.seed} {self.split.digest} {strategy.name}")  # noqa: S311 - as above
+
+
+def tried(strategy: Strategy, measure: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+    """What was measured; of a plug-in that fails, why. What a plug-in prints goes to stderr."""
+    if strategy.kind != "plugin":
+        return measure()
+    try:
+        with redirect_stdout(sys.stderr):
+            return measure()
+    except (Exception, SystemExit) as error:
+        return {FAILED: strategies.why(error)}
+
+
+def _is_whole(scores: Mapping[str, Any]) -> bool:
+    """A row that was kept is one that could have been measured."""
+    numbers = all(value is None or is_number(value) for value in scores.values())
+    return numbers and scores.keys() >= _ALWAYS and is_number(scores["tokens"])
+
+
+def is_number(value: object) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
+
+
+def is_budget(text: str) -> bool:
+    """It names a size."""
+    return text in (REAL, OWN) or BUDGET.fullmatch(text) is not None
 
 
 def tokens_of(budget: str, split: Split) -> int | None:

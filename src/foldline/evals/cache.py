@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,12 @@ def home() -> Path:
 
 
 class Cache:
-    """A folder of rows. Several processes may write to it at once."""
+    """A folder of rows. Several processes may write to it at once. One that cannot be written keeps nothing more."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
+        self.fault = ""
+        """Why rows could not be kept."""
 
     def get(self, *depends: object) -> dict[str, Any] | None:
         """The row that depends on this; None when it has not been measured, or cannot be read."""
@@ -36,18 +39,23 @@ class Cache:
             return None
         try:
             found = json.loads(self._place(depends).read_bytes())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
         return found if isinstance(found, dict) else None
 
     def put(self, row: dict[str, Any], *depends: object) -> None:
-        if self._folder is None:
+        if self._folder is None or self.fault:
             return
         place = self._place(depends)
-        place.parent.mkdir(parents=True, exist_ok=True)
         beside = place.with_suffix(f".{os.getpid()}")
-        beside.write_text(json.dumps(row))
-        os.replace(beside, place)
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            beside.write_text(json.dumps(row))
+            os.replace(beside, place)
+        except OSError as error:
+            self.fault = f"rows cannot be kept in {self._folder}: {error.strerror or error}"
+            with suppress(OSError):
+                beside.unlink()
 
     def _place(self, depends: tuple[object, ...]) -> Path:
         assert self._folder is not None

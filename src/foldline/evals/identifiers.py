@@ -71,11 +71,24 @@ def occurrences(name: str, text: str) -> Iterator[int]:
     """Where a name stands by itself, not as a piece of a longer word."""
     at = text.find(name)
     while at >= 0:
-        end = at + len(name)
-        whole_left = at == 0 or not (_wordy(text[at - 1]) and _wordy(name[0]))
-        if whole_left and (end == len(text) or not (_wordy(text[end]) and _wordy(name[-1]))):
+        if _whole(name, text, at):
             yield at
         at = text.find(name, at + 1)
+
+
+def last(name: str, text: str) -> int:
+    """Where it does so for the last time; -1 where it never does."""
+    at = text.rfind(name)
+    while at >= 0 and not _whole(name, text, at):
+        at = text.rfind(name, 0, at + len(name) - 1)
+    return at
+
+
+def _whole(name: str, text: str, at: int) -> bool:
+    """What stands there is no piece of a longer word."""
+    end = at + len(name)
+    whole_left = at == 0 or not (_wordy(text[at - 1]) and _wordy(name[0]))
+    return whole_left and (end == len(text) or not (_wordy(text[end]) and _wordy(name[-1])))
 
 
 def stands(name: str, text: str) -> bool:

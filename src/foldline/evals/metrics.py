@@ -9,9 +9,10 @@ provider would refuse scores 0 in everything. Each metric's own arithmetic is in
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
 from foldline.evals import said
 from foldline.evals.explained import Explainer
@@ -25,6 +26,10 @@ EVERYWHERE = 0.30
 """An identifier in this share of the sessions is background: tools' names, the project's own."""
 FEWEST_SESSIONS = 4
 """With fewer, an identifier cannot be told to be background by the share of sessions it is in."""
+FEWEST_WITH = 3
+"""Sessions that must have it, whatever their share: two may be two about the same thing."""
+RELATED = 0.5
+"""Sessions that share this part of the shorter one's messages are copies: one was forked or resumed from the other."""
 SCORES = ("xf", "gxf", "frr", "gfrr", "far", "vas", "uir", "kept", "kept_early", "kept_middle", "kept_late", "faithful")
 """What a view is scored on, in the order of tables."""
 
@@ -44,12 +49,27 @@ class World:
 
 
 def background(sessions: Iterable[Set[str]]) -> frozenset[str]:
-    """The identifiers that stand in so many sessions that they tell nothing."""
+    """The identifiers that stand in so many sessions that they tell nothing. Each is given with its copies, as one."""
     found = list(sessions)
     if len(found) < FEWEST_SESSIONS:
         return frozenset()
     counts = Counter(name for names in found for name in names)
-    return frozenset(name for name, count in counts.items() if count >= EVERYWHERE * len(found))
+    return frozenset(name for name, count in counts.items() if count >= max(EVERYWHERE * len(found), FEWEST_WITH))
+
+
+def families(sessions: Sequence[Set[str]]) -> list[int]:
+    """For each session, given by its messages, the first session that it is a copy of, at whatever remove."""
+    having: dict[str, list[int]] = {}
+    for number, messages in enumerate(sessions):
+        for message in messages:
+            having.setdefault(message, []).append(number)
+    shared = Counter(pair for numbers in having.values() for pair in combinations(numbers, 2))
+    first = list(range(len(sessions)))
+    for (one, other), count in sorted(shared.items()):
+        if count >= RELATED * min(len(sessions[one]), len(sessions[other])) and first[one] != first[other]:
+            low, high = sorted((first[one], first[other]))
+            first = [low if each == high else each for each in first]
+    return first
 
 
 class Ruler:
@@ -71,7 +91,8 @@ class Ruler:
         """M1 to M4 of a view, gXF if it is wanted: it takes as long again. `frame` takes a strategy's own frame out of
         its text before its names are judged."""
         if faults(view):
-            return {**dict.fromkeys(SCORES, 0.0), "valid": 0.0, "tokens": float(size(view.messages))}
+            nothing = dict.fromkeys((name for name in SCORES if not name.startswith("kept")), 0.0)
+            return {**nothing, "gxf": 0.0 if grounded else None, "valid": 0.0, "tokens": float(size(view.messages))}
         text = said.plain(message for message in view.messages if message.role != "system")
         return {
             "xf": self._explainer.share(text),

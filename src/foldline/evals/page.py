@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from foldline.evals import plots
 from foldline.evals.bench import OWN, REAL
 from foldline.evals.markup import Markup, join, style, tag
-from foldline.evals.report import HEADLINES, MEANINGS, TITLES, Cell, percent, replays, shown, title
+from foldline.evals.report import HEADLINES, MEANINGS, TITLES, Cell, failures, percent, replays, shown, title
 from foldline.evals.run import Run
 from foldline.evals.stats import Figure
 from foldline.evals.strategies import OURS
@@ -47,7 +47,7 @@ def page(run: Run, cells: Sequence[Cell]) -> str:
     """The whole file."""
     names = list(dict.fromkeys(cell.strategy for cell in cells))
     body = [_opening(run), _legend(names), _retention(cells, names), _chains(cells, names), *_tables(cells), _cost(run)]
-    body += [_sessions(run), _left_out(run)]
+    body += [_sessions(run), _failed(run), _left_out(run)]
     colours = "".join(f".c{number}{{--c:{_COLOURS[number % len(_COLOURS)]}}}" for number in range(len(names)))
     head = join((
         tag("meta", charset="utf-8"),
@@ -124,11 +124,15 @@ def _row(cell: Cell, names: Sequence[str]) -> Markup:
 
 
 def _number(value: Figure | None) -> str:
-    return f"{value.mean:.3f} ±{(value.high - value.low) / 2:.3f}" if value else "–"
+    if value is None:
+        return "–"
+    return f"{value.mean:.3f}" if value.half is None else f"{value.mean:.3f} ±{value.half:.3f}"
 
 
 def _interval(value: Figure | None) -> str:
-    return f"{value.low:.3f} to {value.high:.3f}, {value.sessions} sessions" if value else "not applicable"
+    if value is None:
+        return "not applicable"
+    return "one session" if value.half is None else f"{value.low:.3f} to {value.high:.3f}, {value.sessions} sessions"
 
 
 def _cost(run: Run) -> Markup:
@@ -149,6 +153,18 @@ def _sessions(run: Run) -> Markup:
                 plot = plots.strip(values, f"{TITLES[metric]} at {budget}")
                 found.append(tag("figure", plot, tag("figcaption", f"{TITLES[metric]}, {title(budget)}")))
     return join((tag("h2", "Cut by cut: foldline"), tag("div", *found, class_="plots"))) if found else Markup("")
+
+
+def _failed(run: Run) -> Markup:
+    found = failures(run)
+    rows = [
+        tag("tr", tag("td", name), tag("td", f"{count}"), tag("td", why, class_="soft")) for name, why, count in found
+    ]
+    return (
+        join((tag("h2", "Failed: rows, and why"), tag("div", tag("table", *rows), class_="wide")))
+        if rows
+        else Markup("")
+    )
 
 
 def _left_out(run: Run) -> Markup:

@@ -98,7 +98,7 @@ def _shares(shares: Sequence[float]) -> Axis:
 
 def _values(points: Sequence[Point]) -> Axis:
     low = min(0.0, *(point.value.mean for point in points))
-    high = max(point.value.high for point in points)
+    high = max(value.mean if value.high is None else value.high for _, value in points)
     return Axis(low, max(high, 0.1) * 1.05, HEIGHT - BOTTOM, TOP)
 
 
@@ -116,15 +116,20 @@ def _tick_x(at: float, text: str) -> Markup:
 
 
 def _line(line: Line, x: Axis, y: Axis, scale: object) -> Markup:
-    """The line through the means, a bar for each interval, a dot for each mean with its numbers in a tooltip."""
+    """The line through the means, a bar for each interval, a dot for each mean with its numbers in a tooltip. Of one
+    session there is no interval."""
     to = math.log if scale is math.log else float
     points = sorted(line.points, key=lambda point: point.at)
     places = [(x.place(to(point.at)), y.place(point.value.mean), point.value) for point in points]
     way = tag("polyline", points=" ".join(f"{a},{b}" for a, b, _ in places), class_="way")
-    bars = [tag("line", x1=a, x2=a, y1=y.place(v.low), y2=y.place(v.high), class_="bar") for a, _, v in places]
-    dots = [tag("circle", tag("title", f"{line.name}: {v.mean:.3f} ({v.low:.3f} to {v.high:.3f})"), cx=a, cy=b, r=3)
-            for a, b, v in places]  # fmt: skip
+    bars = [tag("line", x1=a, x2=a, y1=y.place(v.low), y2=y.place(v.high), class_="bar")
+            for a, _, v in places if v.low is not None and v.high is not None]  # fmt: skip
+    dots = [tag("circle", tag("title", f"{line.name}: {_told(v)}"), cx=a, cy=b, r=3) for a, b, v in places]
     return tag("g", way, *bars, *dots, class_=f"k-{line.kind} c{line.number}")
+
+
+def _told(value: Figure) -> str:
+    return f"{value.mean:.3f}" + ("" if value.half is None else f" ({value.low:.3f} to {value.high:.3f})")
 
 
 def _svg(label: str, inside: Sequence[Markup]) -> Markup:

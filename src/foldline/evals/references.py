@@ -14,7 +14,7 @@ from collections.abc import Sequence, Set
 from itertools import islice
 
 from foldline.evals import said
-from foldline.evals.identifiers import find, identifiers, look, occurrences, stands
+from foldline.evals.identifiers import find, identifiers, last, look, occurrences, stands
 from foldline.model import Message
 
 BESIDE = 90
@@ -50,7 +50,7 @@ class References:
         self.names = needed(future, prefix, system, background)
         horizon = len(prefix) * (1 - FAR)
         self._beside = {name: words_beside(name, prefix) for name in self.names}
-        self.far = [name for name in self.names if prefix.rfind(name) < horizon]
+        self.far = [name for name in self.names if last(name, prefix) < horizon]
         self.lines = [line for line in said.lines(said.agents(future)) if line in prefix]
 
     def recall(self, view: str) -> dict[str, float | None]:

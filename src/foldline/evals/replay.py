@@ -19,7 +19,7 @@ from foldline.core.budget import Budget
 from foldline.core.meter import Meter
 from foldline.errors import CannotFit
 from foldline.evals import said
-from foldline.evals.splits import Session, meter, prepared
+from foldline.evals.splits import Session, faults, meter, prepared
 from foldline.evals.strategies import OURS, Strategy
 from foldline.model import Conversation, Message, Origin
 from foldline.tokens import best_counter
@@ -42,20 +42,49 @@ MANNERS: Mapping[str, Budget] = {
 Manage = Callable[[Sequence[Message]], Sequence[Message]]
 
 
-def replays(session: Session, strategy: Strategy, seed: int = 0) -> dict[str, float]:
+def manners(strategy: Strategy) -> dict[str, Budget]:
+    """How the strategy is set, by what it is then called."""
+    found = MANNERS if strategy.name == OURS else {"": AS_IT_COMES}
+    return {strategy.name + name: manner for name, manner in found.items()}
+
+
+def replays(session: Session, strategy: Strategy, seed: int = 0) -> dict[str, float | None]:
     """The input cost of the session with the strategy, against that without, in each of its manners."""
-    manners = MANNERS if strategy.name == OURS else {"": AS_IT_COMES}
-    return {strategy.name + name: replay(session, strategy, seed, manner) for name, manner in manners.items()}
+    return {name: replay(session, strategy, seed, manner) for name, manner in manners(strategy).items()}
 
 
-def replay(session: Session, strategy: Strategy, seed: int = 0, manner: Budget = AS_IT_COMES) -> float:
-    """The input cost of the session with the strategy, set in a manner, against that without."""
+def replay(session: Session, strategy: Strategy, seed: int = 0, manner: Budget = AS_IT_COMES) -> float | None:
+    """The input cost of the session with the strategy, set in a manner, against that without; None when the provider
+    would refuse what the strategy leaves."""
     original = [message for message in session.whole.messages if message.origin is not Origin.SUMMARY]
     whole = prepared(session.whole, original)
     window = round(sum(map(meter().message, whole.messages)) * WINDOW)
     ours = strategy.name == OURS
     manage = _fitting(whole, replace(manner, window=window)) if ours else _folding(whole, strategy, window, seed)
-    return cost(whole.messages, manage) / cost(whole.messages, tuple)
+    try:
+        return cost(whole.messages, _accepted(whole, manage)) / cost(whole.messages, tuple)
+    except _Refused:
+        return None
+
+
+class _Refused(Exception):
+    """The provider would not take a view."""
+
+
+def _accepted(whole: Conversation, manage: Manage) -> Manage:
+    """The same, with every view looked at that is not the one before and what came since."""
+    before: Sequence[Message] = ()
+
+    def checked(messages: Sequence[Message]) -> Sequence[Message]:
+        nonlocal before
+        view = manage(messages)
+        folded = _shared(before, view) < len(before)
+        if folded and faults(whole.with_messages(view)) and not faults(whole.with_messages(messages)):
+            raise _Refused
+        before = view
+        return view
+
+    return checked
 
 
 def cost(messages: Sequence[Message], manage: Manage) -> float:

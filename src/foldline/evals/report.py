@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from foldline.evals.bench import OWN, REAL
+from foldline.evals.bench import FAILED, OWN, REAL
 from foldline.evals.metrics import SCORES
 from foldline.evals.run import Run
 from foldline.evals.stats import Figure, difference, figure
@@ -72,7 +72,8 @@ def summary(run: Run) -> list[Cell]:
     """The cells in the order of tables."""
     groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for row in run.rows:
-        groups.setdefault((row["budget"], row["strategy"], row["kind"]), []).append(row)
+        if FAILED not in row:
+            groups.setdefault((row["budget"], row["strategy"], row["kind"]), []).append(row)
     cells = [_cell(*key, rows, run.settings.seed) for key, rows in groups.items()]
     return sorted(cells, key=lambda cell: (_rank(cell.budget, run), KINDS.index(cell.kind), cell.strategy))
 
@@ -88,12 +89,26 @@ def _rank(budget: str, run: Run) -> tuple[int, str]:
     return (order.index(budget) if budget in order else len(order), budget)
 
 
-def replays(run: Run) -> list[tuple[str, str, Figure]]:
-    """Strategy, kind and cost, the cheapest first."""
-    names = {row["strategy"]: row["kind"] for row in run.replays}
-    found = [(name, kind, figure([row for row in run.replays if row["strategy"] == name], "replay"))
-             for name, kind in names.items()]  # fmt: skip
-    return sorted([(n, k, cost) for n, k, cost in found if cost], key=lambda item: item[2].mean)
+def failures(run: Run) -> list[tuple[str, str, int]]:
+    """Each strategy that failed, why it first did, and in how many rows."""
+    found: dict[str, list[str]] = {}
+    for row in (*run.rows, *run.replays):
+        if FAILED in row:
+            found.setdefault(row["strategy"], []).append(row[FAILED])
+    return [(name, reasons[0], len(reasons)) for name, reasons in sorted(found.items())]
+
+
+def replays(run: Run) -> list[tuple[str, str, Figure | None]]:
+    """Strategy, kind and cost, the cheapest first. What failed in a session, or was refused by its provider, has no
+    cost: that of the other sessions would not be comparable."""
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in run.replays:
+        groups.setdefault((row["strategy"], row["kind"]), []).append(row)
+    found = [
+        (name, kind, None if any(row["replay"] is None for row in rows) else figure(rows, "replay"))
+        for (name, kind), rows in groups.items()
+    ]
+    return sorted(found, key=lambda item: (item[2] is None, item[2].mean if item[2] else 0.0))
 
 
 def gaps(run: Run, ours: str = OURS) -> Iterator[tuple[str, str, dict[str, Figure]]]:
@@ -144,10 +159,10 @@ def _columns(name: str, texts: Sequence[str], wide: bool) -> str:
 
 
 def short(value: Figure | None, *, wide: bool = True) -> str:
-    """A mean and half of its interval's width: .52±.03; or the mean alone."""
+    """A mean and half of its interval's width: .52±.03; or the mean alone, of one session always."""
     if value is None:
         return "–"
-    spread = f"±{_bare((value.high - value.low) / 2)}" if wide else ""
+    spread = f"±{_bare(value.half)}" if wide and value.half is not None else ""
     return f"{_bare(value.mean)}{spread}"
 
 
@@ -160,6 +175,10 @@ def _bare(number: float) -> str:
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
 
 
+def _cost(cost: Figure | None) -> dict[str, Any]:
+    return {"mean": None} if cost is None else cost._asdict()
+
+
 def to_json(run: Run, cells: Sequence[Cell]) -> dict[str, Any]:
     """Everything: the figures, and every row they were made of."""
     return {
@@ -168,6 +187,8 @@ def to_json(run: Run, cells: Sequence[Cell]) -> dict[str, Any]:
         "settings": {**asdict(run.settings), "cache": str(run.settings.cache or "")},
         "held_out": list(run.held_out),
         "left_out": [{"session": name, "why": why} for name, why in run.left_out],
+        "notes": list(run.notes),
+        "failed": [{"strategy": name, "why": why, "rows": rows} for name, why, rows in failures(run)],
         "figures": [
             {
                 **{name: getattr(cell, name) for name in ("budget", "strategy", "kind", "cuts")},
@@ -176,7 +197,7 @@ def to_json(run: Run, cells: Sequence[Cell]) -> dict[str, Any]:
             }
             for cell in cells
         ],
-        "cost": [{"strategy": name, "kind": kind, **cost._asdict()} for name, kind, cost in replays(run)],
+        "cost": [{"strategy": name, "kind": kind, **_cost(cost)} for name, kind, cost in replays(run)],
         "gaps": [
             {"budget": budget, "strategy": name, **{metric: gap._asdict() for metric, gap in found.items()}}
             for budget, name, found in gaps(run)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,8 +23,12 @@ SHORTEST_LINE = 20
 FEWEST_WORDS = 4
 """Words below which a sentence instructs nobody: "yes", "go on"."""
 
-_INJECTED = re.compile(r"<([a-z_-]+(?:-[a-z]+)*)(?:\s[^<>]*)?>.*?</\1>", re.S)
-"""An element a client put into a user message (reminders, command output): markup around whole blocks of text."""
+_TAG = re.compile(r"<(?P<close>/?)(?P<name>[A-Za-z][A-Za-z_-]*)(?:\s[^<>]*)?>")
+_CLIENTS = frozenset({"INSTRUCTIONS", "editorContext", "permissions", "reminderInstructions", "skill"})
+"""Elements that clients put into user messages (reminders, command output), besides those with - or _ in their names:
+what has neither is the user's own HTML."""
+_AROUND = frozenset({"command-args", "user_message", "user_query", "userRequest"})
+"""Elements that clients put around the user's own words."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _WORD = re.compile(r"\w+")
 
@@ -73,8 +78,32 @@ def told(message: Message) -> str:
 def users(messages: Iterable[Message]) -> list[str]:
     """The user's own words, message by message, without what a client put beside them."""
     own = (message for message in messages if message.role == "user" and message.origin is Origin.USER)
-    texts = (_INJECTED.sub("\n", "\n".join(p.text for p in message.parts if type(p) is Text)) for message in own)
+    texts = (_without_injected("\n".join(p.text for p in message.parts if type(p) is Text)) for message in own)
     return [text for text in map(str.strip, texts) if text]
+
+
+def _without_injected(text: str) -> str:
+    """The text without clients' elements, each of which ends where its name is first closed. One that is never closed
+    is the user's own writing."""
+    tags = [tag for tag in _TAG.finditer(text) if _clients(tag["name"])]
+    ends: dict[str, list[int]] = {}
+    for tag in tags:
+        if tag["close"]:
+            ends.setdefault(tag["name"], []).append(tag.end())
+    pieces, at = list[str](), 0
+    for tag in tags:
+        around, closing = tag["name"] in _AROUND, ends.get(tag["name"], [])
+        if tag.start() < at or (tag["close"] and not around):
+            continue
+        end = bisect_right(closing, tag.start())
+        if around or end < len(closing):
+            pieces.append(text[at : tag.start()])
+            at = tag.end() if around else closing[end]
+    return "\n".join((*pieces, text[at:]))
+
+
+def _clients(name: str) -> bool:
+    return "-" in name or "_" in name or name in _CLIENTS or name in _AROUND
 
 
 def sentences(texts: Iterable[str]) -> list[str]:

@@ -98,10 +98,10 @@ def files(paths: Iterable[Path]) -> list[Path]:
     return sorted(found)
 
 
-def load(path: Path) -> Session:
+def load(path: Path, name: str = "") -> Session:
     """The whole history in a file. Raises InputError for what is no conversation."""
     try:
-        return Session(path.name, sources.read(path, history="all"))
+        return Session(name or path.name, sources.read(path, history="all"))
     except InputError as error:
         error.source = error.source or str(path)
         raise

@@ -16,12 +16,17 @@ LOW, HIGH = 0.025, 0.975
 
 
 class Figure(NamedTuple):
-    """A mean with its interval, over so many sessions."""
+    """A mean with its interval, over so many sessions. Of one session there is no interval."""
 
     mean: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     sessions: int
+
+    @property
+    def half(self) -> float | None:
+        """Half of the interval's width."""
+        return None if self.low is None or self.high is None else (self.high - self.low) / 2
 
 
 def figure(rows: Sequence[Mapping[str, Any]], name: str, seed: int = 0) -> Figure | None:
@@ -30,8 +35,10 @@ def figure(rows: Sequence[Mapping[str, Any]], name: str, seed: int = 0) -> Figur
     if not means:
         return None
     values = [means[session] for session in sorted(means)]
-    drawn = sorted(_mean(draw, values) for draw in _draws(len(values), seed))
     middle = sum(values) / len(values)
+    if len(values) == 1:
+        return Figure(middle, None, None, 1)
+    drawn = sorted(_mean(draw, values) for draw in _draws(len(values), seed))
     return Figure(middle, drawn[int(LOW * RESAMPLES)], drawn[int(HIGH * RESAMPLES) - 1], len(values))
 
 

@@ -10,7 +10,10 @@ takes them, plain dicts, and gives such messages back, or one text. How they wor
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+import sys
+import traceback
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from importlib.metadata import EntryPoint, entry_points
@@ -27,7 +30,7 @@ from foldline.core.select import Strategy as Selection
 from foldline.core.select import select
 from foldline.dialects.convert import as_request
 from foldline.errors import CannotFit
-from foldline.evals import baselines
+from foldline.evals import baselines, said
 from foldline.evals.baselines import Draw
 from foldline.evals.splits import meter, size
 from foldline.evals.units import noted
@@ -36,6 +39,8 @@ from foldline.tokens import best_counter
 
 OURS = "foldline"
 """Our compactor without a model."""
+PLACEBO = "placebo"
+"""Another session's text. There is none where only one session is measured."""
 GROUP = "foldline.strategies"
 """The entry point group of plug-ins."""
 Kind: TypeAlias = Literal["ours", "baseline", "floor", "attack", "plugin", "real"]
@@ -58,13 +63,26 @@ class Strategy:
     sized: bool = True
     """It keeps to a budget; otherwise it is measured once, at the size it comes to."""
     frame: Callable[[str], str] = str
+    told: bool = True
+    """It may keep what the user said: constraints are planted to see whether it does."""
+    fault: str = ""
+    """Why it cannot be run: a plug-in that does not load."""
 
 
-def strategies() -> dict[str, Strategy]:
-    """All of them, plug-ins last."""
-    found = [*_ours(), *_baselines()]
-    plugged = [_plugged(point) for point in sorted(entry_points(group=GROUP), key=lambda point: point.name)]
+def strategies(names: Collection[str] = ()) -> dict[str, Strategy]:
+    """All of them, or those named; plug-ins last. No other plug-in is loaded."""
+    found = [strategy for strategy in (*_ours(), *_baselines()) if not names or strategy.name in names]
+    plugged = [_plugged(point) for point in _points() if not names or point.name in names]
     return {strategy.name: strategy for strategy in (*found, *plugged)}
+
+
+def known() -> set[str]:
+    """The names of all there are."""
+    return {strategy.name for strategy in (*_ours(), *_baselines())} | {point.name for point in _points()} | {PLACEBO}
+
+
+def _points() -> list[EntryPoint]:
+    return sorted(entry_points(group=GROUP), key=lambda point: point.name)
 
 
 def _ours() -> list[Strategy]:
@@ -93,10 +111,14 @@ def _baselines() -> list[Strategy]:
         "random messages": ("floor", baselines.random_messages),
         "attack: identifiers": ("attack", baselines.identifier_list),
         "attack: identifiers, words": ("attack", baselines.identifier_words),
+        "attack: shuffled lines": ("attack", baselines.shuffled_lines),
         "agent's own words": ("baseline", baselines.own_words),
         "user's and agent's words": ("baseline", baselines.both_words),
     }
-    return [Strategy(name, kind, partial(_same, fold), version) for name, (kind, fold) in table.items()]
+    return [
+        Strategy(name, kind, partial(_same, fold), version, told=not name.startswith("attack: identifiers"))
+        for name, (kind, fold) in table.items()
+    ]
 
 
 def _same(fold: Fold) -> Fold:
@@ -105,7 +127,8 @@ def _same(fold: Fold) -> Fold:
 
 def placebo(other: Conversation) -> Strategy:
     """The placebo, which needs another session."""
-    return Strategy("placebo", "floor", partial(_same, baselines.placebo(other.messages)), source_digest("evals"))
+    version = f"{source_digest('evals')} {digest(said.plain(other.messages).encode('utf-8', 'surrogatepass'))}"
+    return Strategy(PLACEBO, "floor", partial(_same, baselines.placebo(other.messages)), version, told=False)
 
 
 def compacting() -> Fold:
@@ -147,13 +170,26 @@ def _pruned(given: Conversation, _: int, __: Draw) -> Conversation:
 
 
 def _plugged(point: EntryPoint) -> Strategy:
-    """A strategy of somebody else's."""
+    """A strategy of somebody else's, with its fault when it does not load."""
     made = f"{point.dist.name} {point.dist.version}" if point.dist else point.value
-    return Strategy(point.name, "plugin", partial(_adapted, point), made)
+    try:
+        with redirect_stdout(sys.stderr):
+            function = point.load()
+    except (Exception, SystemExit) as error:
+        return Strategy(point.name, "plugin", nothing, made, fault=why(error))
+    return Strategy(point.name, "plugin", lambda: adapted(function), f"{made} {_code(function, point)}")
 
 
-def _adapted(point: EntryPoint) -> Fold:
-    return adapted(point.load())
+def _code(function: Any, point: EntryPoint) -> str:
+    """The version of a plug-in's code: of the files that name its function and that hold it."""
+    modules = [sys.modules.get(name) for name in (point.module, getattr(function, "__module__", None) or "")]
+    found = {str(path) for module in modules if (path := getattr(module, "__file__", None))}
+    return digest(b"\0".join(Path(path).read_bytes() for path in sorted(found)))[:16]
+
+
+def why(error: BaseException) -> str:
+    """What went wrong, in one line."""
+    return " ".join("".join(traceback.format_exception_only(error)).split())
 
 
 def adapted(function: Callable[[list[Any], int], Any]) -> Fold:
@@ -165,6 +201,8 @@ def adapted(function: Callable[[list[Any], int], Any]) -> Fold:
         answer = function(request[slot] if slot else request, room)
         if isinstance(answer, str):
             return noted(given, answer)
+        if not isinstance(answer, Iterable):
+            raise TypeError(f"it gave back {answer!r:.40}, which is neither messages nor a text")
         return replace(sources.read(list(answer), given.dialect), head=given.head)
 
     return fold
@@ -179,5 +217,5 @@ def source_digest(*names: str) -> str:
 
 
 def nothing() -> Fold:
-    """For what was folded by others: there is nothing to run."""
-    raise AssertionError("a real compaction is not run again")
+    """For what was folded by others, and for what does not load: there is nothing to run."""
+    raise AssertionError("there is nothing to run")
