@@ -17,6 +17,7 @@ import pytest
 from archive import agents
 from cli.conversations import LONG, anthropic, claude_code
 from foldline import Archive, sources
+from foldline.testing import Session
 
 KEY = "sk-ant-api03-" + "Zq7RtW2mXy" * 9 + "AA"
 """Looks like a key; was never one."""
@@ -278,12 +279,52 @@ class TestSearch:
         only = told(foldline("sessions", "--project", "/home/mara/code/pier", "--json"))["sessions"]
         assert [session["dialect"] for session in only] == ["pi"]
 
+    def test_a_session_that_branched_off_before_the_user_spoke_shows_how_its_origin_begins(self, foldline, home):
+        session = Session().user("Mend the mill.").assistant("I look at it.")
+        asked = session.conversation()
+        archive = Archive(home / "archive.db")
+        archive.append(asked)
+        archive.append(Session().user("Mend the mill.").assistant("I ask first.").conversation())
+        archive.append(Session().user("Mend the mill.").assistant("I ask.").user("Never mind.").conversation())
+        archive.close()
+        found = [one for one in told(foldline("sessions", "--json"))["sessions"] if one["scope"] == ""]
+        openings = {(bool(one["forked"]), one["messages"]): one["opening"] for one in found}
+        assert openings[True, 2] == "Mend the mill."
+        assert openings[True, 3] == "Never mind."
+        assert openings[False, 2] == "Mend the mill."
+
+    def test_one_of_something_is_not_said_to_be_many(self, foldline, home):
+        archive = Archive(home / "archive.db")
+        archive.append(Session().user("Mend the mill.").conversation())
+        archive.close()
+        text = foldline("sessions").out.decode()
+        assert "     1 message   " in text
+        assert "1 messages" not in text
+
+    def test_a_session_that_is_not_there_is_looked_up_with_a_command(self, foldline):
+        for line in (("search", "--session", "nosuch"), ("export", "nosuch")):
+            ran = foldline(*line)
+            assert (ran.code, ran.out) == (4, b""), "nothing is written before it is known that all is there"
+            assert "there is no session nosuch in this archive; `foldline sessions` lists those there are" in ran.err
+
 
 class TestImport:
+    def test_what_was_forgotten_is_not_taken_back_and_that_is_said(self, foldline, tmp_path):
+        path = agents.put(tmp_path / "three.jsonl", agents.pi(2))
+        name = told(foldline("import", path, "--json"))["sessions"][0]
+        assert foldline("forget", name, "--yes").out.startswith(b"4 messages of ")
+        ran = foldline("import", path, "--again")
+        assert ran.out.startswith(b"0 new messages of 1 session from 1 file;")
+        assert ran.err == "note: 4 messages in what was read were forgotten on request, and are not taken back\n"
+        assert told(foldline("import", path, "--again", "--json"))["forgotten"] == 4
+        agents.put(path, agents.pi(3), agents.LONG_AGO + 1)
+        again = told(foldline("import", path, "--json"))
+        assert (again["messages"], again["forgotten"]) == (2, 4)
+
     def test_figures_and_a_second_time(self, foldline, tmp_path, home):
         agents.put(tmp_path / "x/three.jsonl", agents.pi(2))
         first = told(foldline("import", tmp_path / "x", "--json"))
-        fields = {"archive", "files", "unchanged", "messages", "sessions", "waiting", "failed", "exports"}
+        fields = {"archive", "files", "unchanged", "messages", "sessions", "waiting", "failed", "forgotten", "exports"}
         assert set(first) == fields
         assert (first["archive"], first["messages"]) == (str(home / "archive.db"), 4)
         again = foldline("import", tmp_path / "x")
@@ -296,7 +337,7 @@ class TestImport:
             (tmp_path / "x" / f"bad{number}{EVIL}.jsonl").write_bytes(b"nonsense")
         ran = foldline("import", tmp_path / "x")
         assert ran.code == 3
-        assert ran.out.decode().startswith("4 new messages of 1 session from 1 files; 0 unchanged, 7 not read")
+        assert ran.out.decode().startswith("4 new messages of 1 session from 1 file; 0 unchanged, 7 not read")
         assert ran.err.count("not read: ") == 6
         assert "and 2 more" in ran.err
         assert "\x1b" not in ran.err
@@ -329,6 +370,19 @@ class TestImport:
 
 
 class TestCare:
+    def test_a_checkpoint_is_not_forgotten_by_itself_and_what_can_be_is_said(self, foldline, folded):
+        ran = foldline("forget", folded, "--yes")
+        assert (ran.code, ran.out) == (4, b"")
+        assert f"{folded} is a checkpoint, and those are not forgotten by themselves" in ran.err
+        assert "forget its session, or a message that it stands for" in ran.err
+        assert foldline("expand", folded).code == 0
+
+    def test_one_message_with_one_checkpoint_is_said_to_be_one(self, foldline, folded):
+        ref = told(foldline("expand", folded, "--json"))["messages"][1]["ref"]
+        said = foldline("forget", ref, "--yes").out.decode()
+        assert said.startswith("1 message of ")
+        assert said.endswith(" is forgotten, and 1 checkpoint that may quote it\n")
+
     def test_a_sound_archive_is_said_to_be(self, foldline, folded):
         assert told(foldline("verify", "--json"))["troubles"] == []
         assert "all is as it was stored" in foldline("verify").err
@@ -376,6 +430,62 @@ def test_no_archive_is_made_by_looking_for_one(foldline, home):
         assert ran.code == 4
         assert "there is no archive" in ran.err
     assert list(home.iterdir()) == []
+
+
+class TestDamage:
+    """What happens to the archive's file is said to whoever runs into it."""
+
+    @pytest.fixture
+    def damaged(self, folded, home):
+        """An archive that was cut off in the middle."""
+        path = home / "archive.db"
+        data = path.read_bytes()
+        path.write_bytes(data[: len(data) // 2])
+        return path
+
+    def test_verify_that_repairs_an_archive_names_that_and_ends_with_1(self, foldline, damaged):
+        ran = foldline("verify")
+        assert ran.code == 1
+        assert re.search(r"note: .*archive\.db was damaged; it is kept as archive\.db\.damaged-", ran.err)
+        assert re.search(r"file archive\.db\.damaged-\w+: was set aside because it was damaged", ran.out.decode())
+        assert "all is as it was stored" not in ran.err
+
+    def test_programs_are_told_too(self, foldline, damaged):
+        ran = foldline("verify", "--json")
+        found = json.loads(ran.out)
+        assert (ran.code, found["sound"]) == (1, False)
+        assert [notice["code"] for notice in found["notices"]] == ["archive-damaged"]
+        assert found["troubles"][0]["ref"].startswith("archive.db.damaged-")
+
+    def test_verify_names_what_another_command_repaired_until_the_copy_is_gone(self, foldline, damaged, home):
+        assert "was damaged; it is kept as" in foldline("sessions", "--json").err
+        copy = min(home.glob("archive.db.damaged-*"))
+        assert "was damaged" not in foldline("sessions").err, "it is said once"
+        ran = foldline("verify")
+        assert ran.code == 1
+        assert f"file {copy.name}: was set aside" in ran.out.decode()
+        copy.unlink()
+        assert copy.name not in foldline("verify").out.decode()
+
+    @pytest.mark.parametrize("line", [("sessions",), ("search", "x"), ("export",), ("import", "nothing.jsonl")])
+    def test_every_command_says_that_the_archive_was_damaged(self, foldline, damaged, line):
+        assert "archive.db was damaged; it is kept as archive.db.damaged-" in foldline(*line).err
+
+    def test_compact_says_so_and_keeps_its_fold_in_the_new_one(self, foldline, damaged, file):
+        found = compacted(foldline, file)
+        assert "archive-damaged" in [notice["code"] for notice in found["notices"]]
+        assert found["archive"] == str(damaged)
+        damaged.write_bytes(damaged.read_bytes()[:5_000])
+        assert "was damaged; it is kept as" in foldline("compact", file, "--to", 20_000).err
+
+    @pytest.mark.parametrize("command", ["verify", "sessions", "search", "export"])
+    def test_a_file_that_is_no_archive_is_refused_and_left_alone(self, foldline, command, tmp_path):
+        path = tmp_path / "n.txt"
+        path.write_text("notes\n")
+        ran = foldline(command, "--archive", path)
+        assert (ran.code, ran.out) == (4, b"")
+        assert ran.err == f"foldline: {path} is no archive; give the archive a file of its own\n"
+        assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("n.txt", "notes\n")]
 
 
 class TestPlan:

@@ -140,6 +140,26 @@ def test_what_cannot_fit_is_an_error_that_says_how_much_there_is(foldline, file)
 # -- which part ------------------------------------------------------------------------------------------------------
 
 
+def test_what_to_give_to_fold_more_depends_on_what_was_given(foldline, tmp_path):
+    (tmp_path / "small.json").write_bytes(anthropic(steps=2))
+    advice = {
+        (): "--to with fewer tokens.",
+        ("--up-to", 1): "--up-to with a larger number.",
+        ("--from", 7): "--from with a smaller number.",
+    }
+    for line, said in advice.items():
+        ran = foldline("compact", tmp_path / "small.json", *line)
+        assert f"Nothing was folded; to fold more, give {said}" in ran.out.decode(), line
+
+
+def test_without_a_key_the_option_that_needs_it_is_named(foldline, file, monkeypatch):
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    for option in ("--model", "--fallback"):
+        ran = foldline("compact", file, option, "anthropic:claude-haiku-4-5")
+        assert ran.code == 4
+        assert f"set ANTHROPIC_API_KEY, or leave out {option} to do without one" in ran.err
+
+
 def test_up_to_folds_that_message_and_all_before_it(foldline, file):
     told = json.loads(foldline("compact", file, "--up-to", 21, "--json").out)
     assert (told["checkpoint"]["first"], told["checkpoint"]["last"]) == (1, 21)
@@ -176,7 +196,8 @@ def test_from_folds_that_message_and_all_after_it(foldline, tmp_path):
         (("--kind", "odd"), "--kind"),
         (("--model", "nobody"), "names no model"),
         (("--model", "nobody:x"), "names no model"),
-        (("--model", NAME), "base URL"),
+        (("--model", NAME), f"--model {NAME} needs the address of its server; give it with --base-url"),
+        (("--fallback", NAME), f"--fallback {NAME} needs the address of its server; only --model can have one"),
         (("--model", NAME, "--base-url", "ftp://x"), "base URL"),
         (("-o", "x", "--in-place"), "exclude each other"),
     ],

@@ -42,6 +42,15 @@ def test_it_prints_the_text_and_nothing_else(foldline, path):
     assert size(text, read(path).head.model) <= TOKENS
 
 
+def test_the_input_is_no_output_and_no_option_is_named_that_is_not_there(foldline, tmp_path):
+    path = tmp_path / "session.json"
+    path.write_bytes(DAY.read_bytes())
+    ran = foldline("handoff", path, "-o", path, "--force")
+    assert ran.code == 2
+    assert "is the input itself; give another name" in ran.err
+    assert path.read_bytes() == DAY.read_bytes()
+
+
 def test_the_same_session_gives_the_same_bytes(foldline):
     assert foldline("handoff", DAY).out == foldline("handoff", DAY).out
 

@@ -14,7 +14,7 @@ import pytest
 from cli.conversations import anthropic, chat, claude_code
 from foldline.cli import main as module
 from foldline.cli.exits import code_of
-from foldline.errors import CannotFit, MalformedInput, UnknownDialect
+from foldline.errors import CannotFit, InputError, MalformedInput, UnknownDialect
 
 PROGRAM = [sys.executable, "-m", "foldline.cli.main"]
 COMMANDS = ("inspect", "prune", "select", "compact", "handoff", "validate")
@@ -117,6 +117,46 @@ def test_a_dialect_that_does_not_fit_is_unreadable(foldline):
     assert "standard input" in ran.err
 
 
+def test_a_dialect_that_does_not_fit_is_answered_with_advice(foldline):
+    ran = foldline("inspect", "-", "--dialect", "gemini", stdin=anthropic(1))
+    assert "there is no 'contents': this is no gemini request; leave out the dialect" in ran.err
+    assert "NoneType" not in ran.err
+
+
+@pytest.mark.parametrize("data", [b"", b"junk\n" * 3, b'{"a": 1}\n', anthropic(1)])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_file_of_lines_of_which_none_could_be_read_is_unreadable(foldline, command, data):
+    for dialect in ("claude-code", "codex", "pi"):
+        ran = foldline(command, "-", "--dialect", dialect, stdin=data)
+        assert (ran.code, ran.out) == (3, b"")
+        assert f"standard input: no line of it could be read as {dialect}; leave out --dialect" in ran.err
+
+
+def test_a_transcript_without_messages_is_read_all_the_same(foldline):
+    row = b'{"type":"summary","summary":"The bug","leafUuid":"a"}\n'
+    assert foldline("inspect", "-", "--dialect", "claude-code", stdin=row).code == 0
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_request_that_is_not_utf8_is_read_and_that_is_said(foldline, command):
+    data = anthropic(6, body="caf\xe9 " * 2_000).replace(b"\\u00e9", b"\xe9")
+    ran = foldline(command, "-", stdin=data)
+    assert ran.code == 0
+    at = data.index(0xE9)
+    said = f"line {data.count(10, 0, at) + 1}, offset {at}: the document is not UTF-8: what could not be"
+    assert said in ran.err + ran.out.decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize("line", [("compact", "--to", 4_000), ("prune",), ("select", "--no-tool-results")])
+def test_what_is_written_of_a_request_that_is_not_utf8_is(foldline, tmp_path, line):
+    source, out = tmp_path / "latin.json", tmp_path / "out.json"
+    source.write_bytes(anthropic(9, body="caf\xe9 " * 900).replace(b"\\u00e9", b"\xe9").replace(b"careful", b"\xe9"))
+    ran = foldline(*line, source, "-o", out)
+    assert ran.code == 0, ran.err
+    assert json.loads(out.read_bytes().decode("utf-8"))["system"] == "You are \ufffd."
+    assert "caf\ufffd" in out.read_text("utf-8")
+
+
 def test_a_conversation_that_is_not_there_cannot_be_picked(foldline):
     several = json.dumps([{"traj": json.loads(chat())}] * 2).encode()
     assert foldline("inspect", "-", "--pick", 1, stdin=several).code == 0
@@ -143,6 +183,20 @@ def test_errors_end_with_their_codes():
     assert code_of(MalformedInput("x")) == code_of(UnknownDialect("x")) == 3
     assert code_of(CannotFit("x")) == 4
     assert code_of(KeyboardInterrupt()) == 130
+
+
+def test_commands_that_read_no_file_end_with_3_only_for_a_file():
+    for command in ("proxy", "run", "mcp"):
+        assert code_of(InputError("the port is taken"), command) == 4
+        assert code_of(InputError("not TOML", source="foldline.toml"), command) == 3
+    assert code_of(InputError("nothing to read"), "inspect") == 3
+
+
+def test_a_token_that_is_too_short_ends_with_4(foldline, monkeypatch):
+    monkeypatch.setenv("FOLDLINE_MCP_TOKEN", "short")
+    ran = foldline("mcp", "--http", "--port", 0)
+    assert ran.code == 4
+    assert "the token is unfit" in ran.err
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -76,7 +76,7 @@ def test_messages_without_a_layout_become_a_list():
     ("data", "what"),
     [
         (b'{"messages": "hi"}', "'messages' is str, not a list"),
-        (b"{}", "'messages' is NoneType, not a list"),
+        (b"{}", "there is no 'messages': this is no anthropic request; leave out the dialect"),
         (b'[{"role":"user"}, 3]', r"messages\[1\] is int; a anthropic message is an object"),
     ],
 )

@@ -92,3 +92,33 @@ def outcome(data: bytes, dialect: str | None) -> str:
 def test_whatever_cannot_be_decoded_is_refused_with_advice(data, start, dialect):
     said = outcome(start.encode() + b"\xc3(" + data, dialect)
     assert "; " in said
+
+
+LATIN = json.dumps([{"role": "user", "content": f"caf\xe9 {n}"} for n in range(3)], ensure_ascii=False).encode(
+    "latin-1"
+)
+
+
+def test_a_document_that_is_not_utf8_is_read_with_the_place_and_the_number_of_what_was_not():
+    conversation = sources.read(LATIN)
+    (notice,) = conversation.notices
+    assert (notice.code, notice.line, notice.offset) == ("bad-utf8", 1, LATIN.index(b"\xe9"))
+    assert notice.text.endswith("what could not be decoded stands as U+FFFD (3 bytes)")
+    assert [message.text for message in conversation.messages] == ["caf\ufffd 0", "caf\ufffd 1", "caf\ufffd 2"]
+    assert sources.read(LATIN.decode("latin-1").encode()).notices == ()
+
+
+def test_a_document_that_is_not_utf8_is_written_as_it_came_or_when_changed_in_utf8():
+    conversation = sources.read(LATIN)
+    assert sources.write(conversation) == LATIN
+    assert b"".join(message.raw for message in conversation.messages).count(b"\xe9") == 3, "kept in its own bytes"
+    changed = sources.write(conversation.with_messages(conversation.messages[1:]))
+    assert [one["content"] for one in json.loads(changed.decode("utf-8"))] == ["caf\ufffd 1", "caf\ufffd 2"]
+
+
+def test_surrogates_that_were_encoded_are_no_damage_and_become_escapes_when_written():
+    data = '[{"role":"user","content":"a"},{"role":"user","content":"\ud83d b"}]'.encode("utf-8", "surrogatepass")
+    conversation = sources.read(data)
+    assert (conversation.notices, conversation.messages[1].text) == ((), "\ud83d b")
+    changed = sources.write(conversation.with_messages(conversation.messages[1:]))
+    assert json.loads(changed.decode("utf-8")) == [{"role": "user", "content": "\ud83d b"}]

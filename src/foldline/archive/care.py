@@ -56,6 +56,9 @@ _DUE = "scrub"
 def forget_message(connection: sqlite3.Connection, prefix: str) -> Forgotten:
     """Takes a message out, in all the bytes it came in, wherever it stands."""
     found = ways.holding(connection, prefix)
+    if not found and connection.execute("SELECT 1 FROM checkpoints WHERE ref = ?", (prefix,)).fetchone():
+        what = f"{prefix} is a checkpoint, and those are not forgotten by themselves"
+        raise ArchiveError(f"{what}; forget its session, or a message that it stands for, and it goes with them")
     if not found:
         raise ArchiveError(f"nothing in this archive is called {prefix}")
     if len(found) > 1:

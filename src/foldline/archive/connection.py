@@ -217,12 +217,14 @@ class Store:
     def _open(self) -> sqlite3.Connection:
         if place.rescue_waits(self.path):
             raise Damaged(f"{self.path} was damaged, and its rescue was cut short; open it again to go on with that")
+        mode = place.mode_of(self.path)
         self.readonly = place.made_safe(self.path)
         self.file = place.file_at(self.path)
         connection = self._connect("ro" if self.readonly else "rw")
         try:
             if self.readonly:
                 return self._for_reading(connection)
+            schema.must_be_ours(connection)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             if not schema.migrate(connection):
@@ -232,6 +234,7 @@ class Store:
             self.limit(connection)
         except BaseException:
             connection.close()
+            place.set_mode(self.path, mode)  # what cannot be used is left as it was found
             raise
         return connection
 
@@ -247,6 +250,7 @@ class Store:
         except sqlite3.OperationalError:
             connection.close()
             connection = self._connect("ro", "&immutable=1")
+        schema.must_be_ours(connection)
         if schema.version_of(connection) == 0:
             raise Full(f"there is no archive in {self.path}, and none can be made: {self.readonly}")
         return connection

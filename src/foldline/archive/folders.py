@@ -10,6 +10,7 @@ changed a moment ago is left for the next time. How files are read is for the ca
 from __future__ import annotations
 
 import hashlib
+import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -32,13 +33,18 @@ QUIET = 60.0
 OPEN = 3600.0
 """The same while a call of it has no result: tools may run long."""
 
+_GONE = "SELECT id FROM blobs WHERE id IN (SELECT value FROM json_each(?)) AND size = 0 AND gone IS NOT NULL"
+
 Read = Callable[[Any], Conversation]
 """Gives the whole conversation in a file or a value. Raises InputError."""
 
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """What came of an import. `messages` are those that were new; `waiting` are files whose last step is left out."""
+    """What came of an import. `messages` are those that were new; `waiting` are files whose last step is left out.
+
+    `forgotten` messages stand in what was read, and are not taken back.
+    """
 
     files: int = 0
     unchanged: int = 0
@@ -46,6 +52,7 @@ class Brought:
     sessions: tuple[str, ...] = ()
     waiting: tuple[str, ...] = ()
     failed: tuple[Failed, ...] = ()
+    forgotten: int = 0
 
     def plus(self, other: Brought) -> Brought:
         return Brought(
@@ -55,6 +62,7 @@ class Brought:
             tuple(dict.fromkeys((*self.sessions, *other.sessions))),
             tuple(dict.fromkeys((*self.waiting, *other.waiting))),
             (*self.failed, *other.failed),
+            self.forgotten + other.forgotten,
         )
 
 
@@ -138,10 +146,11 @@ class Importer:
         session = self._archive.append(
             conversation, project=known.project, title=known.title, source=item.name, time=max(times)
         )
-        return Brought(messages=self._dated(session, times, before), sessions=(session,))
+        new, forgotten = self._dated(session, times, before)
+        return Brought(messages=new, sessions=(session,), forgotten=forgotten)
 
-    def _dated(self, session: str, times: Sequence[float], before: int) -> int:
-        """Gives each message the time it was written at. The number of those that are new."""
+    def _dated(self, session: str, times: Sequence[float], before: int) -> tuple[int, int]:
+        """Gives each message the time it was written at. The number of those that are new, and of those forgotten."""
         with self._archive._store.writing() as connection:
             steps = ways.path(connection, ways.leaf_of(connection, session))[: len(times)]
             late = [(at, step) for at, step in zip(times, steps, strict=False) if step.time > at]
@@ -149,7 +158,8 @@ class Importer:
             own = [at for at, step in late if step.session == session]
             if own:
                 connection.execute("UPDATE sessions SET started = min(started, ?) WHERE name = ?", (min(own), session))
-        return sum(step.node > before for step in steps)
+            gone = {row[0] for row in connection.execute(_GONE, (json.dumps([step.blob for step in steps]),))}
+        return sum(step.node > before for step in steps), sum(step.blob in gone for step in steps)
 
     def _remembered(self) -> dict[str, _Known]:
         with self._archive._store.reading() as connection:

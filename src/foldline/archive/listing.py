@@ -16,6 +16,17 @@ LOOKED_AT = 4_096
 """Bytes of a message in which its first line is looked for."""
 
 
+_OPENINGS = """
+    WITH RECURSIVE way(name, id, steps) AS (
+        SELECT name, id, 0 FROM sessions WHERE name IN (SELECT value FROM json_each(?))
+        UNION SELECT way.name, sessions.forked, steps + 1 FROM way JOIN sessions USING (id)
+            WHERE forked IS NOT NULL AND forked < sessions.id),
+    first(id, node) AS (
+        SELECT session, min(id) FROM nodes WHERE origin = 'user' AND session IN (SELECT id FROM way) GROUP BY session)
+    SELECT name, text FROM way JOIN first USING (id) JOIN said USING (node) ORDER BY name, steps"""
+"""What the user said first: in the session itself, in the one it branched off, and so on."""
+
+
 @dataclass(frozen=True, slots=True)
 class Made:
     """A checkpoint of a session: `messages` of it were there when it was made."""
@@ -28,15 +39,16 @@ class Made:
 
 
 def openings(archive: Archive, sessions: Iterable[str]) -> dict[str, str]:
-    """The first line that the user said in each of these sessions, as far as there is one."""
+    """The first line that the user said in each of these sessions, as far as there is one.
+
+    Where nothing was said since it branched off, it is that of the session it branched off.
+    """
     with archive._findable() as connection:
-        rows = connection.execute(
-            """SELECT name, text FROM (SELECT sessions.name AS name, min(nodes.id) AS node FROM nodes
-                JOIN sessions ON sessions.id = nodes.session WHERE nodes.origin = 'user'
-                AND sessions.name IN (SELECT value FROM json_each(?)) GROUP BY sessions.id) JOIN said USING (node)""",
-            (json.dumps(list(sessions)),),
-        ).fetchall()
-    return {name: _first_line(text) for name, text in rows}
+        rows = connection.execute(_OPENINGS, (json.dumps(list(sessions)),)).fetchall()
+    found: dict[str, str] = {}
+    for name, text in rows:
+        found[name] = found.get(name) or _first_line(text)
+    return found
 
 
 def _first_line(data: bytes) -> str:

@@ -38,6 +38,10 @@ class Moved(ArchiveError):
     """Another file has the archive's name by now. To be tried again: what was written may have gone to the old one."""
 
 
+def not_ours(path: Path) -> ArchiveError:
+    return ArchiveError(f"{path} is no archive; give the archive a file of its own")
+
+
 def default_path() -> Path:
     home = os.environ.get("FOLDLINE_HOME")
     return Path(home) / "archive.db" if home else Path("~/.local/share/foldline/archive.db").expanduser()
@@ -62,6 +66,20 @@ def size_of(path: Path) -> int:
         return os.lstat(path).st_size
     except OSError:
         return 0
+
+
+def mode_of(path: Path) -> int | None:
+    """Who may do what with the file; None when there is none."""
+    try:
+        return stat.S_IMODE(os.lstat(path).st_mode)
+    except OSError:
+        return None
+
+
+def set_mode(path: Path, mode: int | None) -> None:
+    """Gives the file back the mode it had, where it had one and that is another now."""
+    if mode is not None and mode_of(path) not in (None, mode):
+        path.chmod(mode)
 
 
 def rescue_waits(path: Path) -> bool:
@@ -93,6 +111,8 @@ def _checked(path: Path) -> str:
         raise ArchiveError(f"{path} is a folder; give a file in it, such as {path / 'archive.db'}")
     if not stat.S_ISREG(found.st_mode):
         raise ArchiveError(f"{path} is no regular file; give the archive a path of its own")
+    if found.st_size == 1:  # SQLite takes that for none
+        raise not_ours(path)
     if found.st_mode & 0o077 and found.st_uid == os.getuid():
         path.chmod(0o600)
     if not os.access(path, os.R_OK | os.W_OK):

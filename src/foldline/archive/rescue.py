@@ -3,9 +3,10 @@
     damaged file ── set aside ──> archive.db.damaged-… (with what lies beside it)
                  └─ salvage ────> a new archive.db
 
-No byte of the damaged file is changed. One process does this while others that open the archive wait; those that have
-it open notice that its name means another file now, and do again what they were at. Cut short at any point, it goes on
-when the archive is opened next. What can be read out of a damaged file is in salvage.py.
+No byte of the damaged file is changed, and what shows no sign of having been an archive is not touched at all. One
+process does this while others that open the archive wait; those that have it open notice that its name means another
+file now, and do again what they were at. Cut short at any point, it goes on when the archive is opened next. What can
+be read out of a damaged file is in salvage.py.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from foldline.archive import place, salvage, schema
 from foldline.archive.connection import Store
 from foldline.archive.nodes import Indexer
 from foldline.archive.place import RESCUE, SIDES, Damaged, beside
+from foldline.archive.wreck import was_archive
 from foldline.model import Notice
 
 _READING, _NEW = ".reading", ".new"
@@ -42,7 +44,16 @@ def rescue(path: Path, store: Store | None, error: Damaged, index: Indexer | Non
             return ()
         if store is None and not place.rescue_waits(path) and not _still_damaged(path):
             return ()
+        if not beside(path, RESCUE).exists():
+            _must_have_been_ours(path)
         return (_replaced(path, index),)
+
+
+def _must_have_been_ours(path: Path) -> None:
+    """A file in which nothing shows that it ever was an archive is somebody's, and left alone."""
+    if not was_archive(path) and not was_archive(beside(path, SIDES[0])):
+        raise place.not_ours(path)
+    place.set_mode(path, 0o600)
 
 
 def _still_damaged(path: Path) -> bool:

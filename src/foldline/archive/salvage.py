@@ -44,12 +44,19 @@ class Salvaged:
     def __str__(self) -> str:
         if not self.messages and not self.lost:
             return "Nothing could be read of it; a new archive was begun."
-        text = (
-            f"{self.messages:,} messages in {self.sessions:,} sessions and {self.checkpoints:,} checkpoints were saved"
-        )
-        text += f", {self.lost:,} messages were lost" if self.lost else ""
-        text += f", {self.missed:,} checkpoints were left out" if self.missed else ""
+        sessions = f"{_count(self.messages, 'message')} in {_count(self.sessions, 'session')}"
+        text = f"{sessions} and {_count(self.checkpoints, 'checkpoint')} were saved"
+        text += f", {_count(self.lost, 'message')} {_were(self.lost)} lost" if self.lost else ""
+        text += f", {_count(self.missed, 'checkpoint')} {_were(self.missed)} left out" if self.missed else ""
         return f"{text}{f', the place of {self.displaced:,} is not known' if self.displaced else ''}."
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number:,} {name}{'' if number == 1 else 's'}"
+
+
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"
 
 
 NOTHING = Salvaged()

@@ -75,6 +75,8 @@ MIGRATIONS: tuple[Sequence[str], ...] = ((*_FIRST, *TABLES), _IMPORTS, _CODES, M
 
 NAMES = frozenset(re.findall(r"CREATE (?:VIRTUAL )?TABLE (\w+)", "\n".join(one for step in MIGRATIONS for one in step)))
 """All tables of this version."""
+_OWN = frozenset({"blobs", "nodes", "checkpoints"})
+"""Tables that together are an archive's, should its mark be damaged."""
 
 
 def version_of(connection: sqlite3.Connection) -> int:
@@ -113,12 +115,15 @@ def must_be_whole(connection: sqlite3.Connection) -> None:
         raise Damaged(f"the table {min(missing)} is missing from the archive: its file is damaged")
 
 
+def must_be_ours(connection: sqlite3.Connection) -> None:
+    """A database with tables, and neither our mark nor our tables, is somebody else's, whatever version it names."""
+    there = {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
+    if there and not there >= _OWN and connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION:
+        what = f"this is another program's database (it has {min(there)})"
+        raise ArchiveError(f"{what}; give the archive a file of its own")
+
+
 def _must_be_empty(connection: sqlite3.Connection) -> None:
-    """A database with tables and without a version is somebody else's."""
-    found = connection.execute("SELECT name FROM sqlite_master LIMIT 1").fetchone()
-    if found:
-        if connection.execute("PRAGMA application_id").fetchone()[0] == APPLICATION:
-            raise Damaged("the archive has lost its version: its file is damaged")
-        raise ArchiveError(
-            f"this is another program's database (it has {found[0]}); give the archive a file of its own"
-        )
+    """An archive with tables has a version."""
+    if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+        raise Damaged("the archive has lost its version: its file is damaged")

@@ -64,9 +64,10 @@ class _Writer:
 
 def export(connection: sqlite3.Connection, file: BinaryIO, sessions: Iterable[str] | None, *, mask: bool) -> Exported:
     """Writes sessions and what was made of them, or everything."""
+    chosen = _chosen(connection, sessions)
     writer = _Writer(connection, file, mask)
     writer.line("header", format=FORMAT, version=VERSION, masked=mask, time=clock.time())
-    for row in _chosen(connection, sessions):
+    for row in chosen:
         _session(writer, row)
     refs = _checkpoints(writer, everything=sessions is None)
     _plans(writer, refs, everything=sessions is None)
@@ -92,7 +93,8 @@ def _chosen(connection: sqlite3.Connection, names: Iterable[str] | None) -> list
         return rows
     wanted = set(names)
     if missing := wanted - {row[0] for row in rows}:
-        raise ArchiveError(f"there is no session {min(missing)} in this archive; sessions() lists those there are")
+        what = f"there is no session {min(missing)} in this archive"
+        raise ArchiveError(f"{what}; `foldline sessions` lists those there are")
     return [row for row in rows if row[0] in wanted]
 
 

@@ -239,5 +239,5 @@ def sessions(
 def leaf_of(connection: sqlite3.Connection, session: str) -> int:
     row = connection.execute("SELECT leaf FROM sessions WHERE name = ?", (storable(session),)).fetchone()
     if row is None:
-        raise ArchiveError(f"there is no session {session} in this archive; sessions() lists those there are")
+        raise ArchiveError(f"there is no session {session} in this archive; `foldline sessions` lists those there are")
     return int(row[0])

@@ -7,13 +7,43 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from foldline.archive import schema
 from foldline.archive.pages import scan
 
 _FAR = 40
 """Doublings after which there is nothing more to come: a trillion rows."""
 _TYPES = {"INTEGER": int, "TEXT": str, "BLOB": bytes, "REAL": (int, float)}
 
+_MAGIC, _MARK = b"SQLite format 3\0", slice(68, 72)
+"""How a database begins, and where in its header the program is named that it is of."""
+_COMMITS = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
+"""How the file of commits beside it begins."""
+_ROLES = ("user", "assistant", "tool", "system")
+
 Row = dict[str, Any]
+
+
+def was_archive(path: Path) -> bool:
+    """Something in a damaged file shows that it was an archive, or the commits of a database: its header, or rows."""
+    if not path.exists():
+        return False
+    with path.open("rb") as file:
+        head = file.read(_MARK.stop)
+    if head.startswith(_COMMITS) or head[_MARK] == schema.APPLICATION.to_bytes(4, "big"):
+        return True
+    if head.startswith(_MAGIC) and len(head) < _MARK.stop:
+        return True
+    return any(_is_ours(values) for _, values in scan(path))
+
+
+def _is_ours(values: Sequence[Any]) -> bool:
+    """A row that says of one of our tables how it was made, or the row of a message."""
+    match values:
+        case ["table", name, str(), int(), str(made)]:
+            return name in schema.NAMES and made.startswith("CREATE ")
+        case [None, int(), bytes(key), int(), int(), int(), role, str(), str(), str(), int() | float()]:
+            return len(key) == 16 and role in _ROLES
+    return False
 
 
 def scanned(path: Path, new: sqlite3.Connection, *tables: str) -> dict[str, list[Row]]:

@@ -50,8 +50,8 @@ class Wish:
 
     def callers(self) -> dict[str, Caller]:
         """Those who will be asked, by their part. A name or a key that will not do is refused here, before any work."""
-        named = {"cheap": (self.model, self.base_url), "fallback": (self.fallback, None)}
-        return {part: _caller(name, url) for part, (name, url) in named.items() if name}
+        named = {"cheap": ("--model", self.model, self.base_url), "fallback": ("--fallback", self.fallback, None)}
+        return {part: _caller(option, name, url) for part, (option, name, url) in named.items() if name}
 
 
 _OPTIONS = (
@@ -77,9 +77,13 @@ def asking(function: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def _caller(name: str, base_url: str | None) -> Caller:
+def _caller(option: str, name: str, base_url: str | None) -> Caller:
     from foldline.callers import PROVIDERS, caller
 
+    provider = PROVIDERS.get(name.partition(":")[0])
+    if provider is not None and not provider.base_url and not base_url:
+        advice = "give it with --base-url" if option == "--model" else "only --model can have one, with --base-url"
+        raise click.UsageError(f"{option} {name} needs the address of its server; {advice}")
     try:
         return caller(name, base_url=base_url)
     except ValueError as error:
@@ -89,7 +93,7 @@ def _caller(name: str, base_url: str | None) -> Caller:
         if any(os.environ.get(variable) for variable in keys):
             raise AuthRejected(f"{name} cannot be asked: {error}") from None
         wanted = " or ".join(keys)
-        raise AuthRejected(f"{name} needs a key: set {wanted}, or leave out --model to do without one") from None
+        raise AuthRejected(f"{name} needs a key: set {wanted}, or leave out {option} to do without one") from None
 
 
 def options_of(wish: Wish, callers: Mapping[str, Caller], budget: Budget, **more: Any) -> Options:

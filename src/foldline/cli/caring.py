@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import glob
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from foldline.cli import exits
 from foldline.cli.keeping import Asked, asking, line, masked, reference
-from foldline.cli.options import print_json
-from foldline.cli.screen import say, working
+from foldline.cli.options import notices_json, print_json
+from foldline.cli.screen import count, say, working
 
 if TYPE_CHECKING:
     from foldline.archive import Archive
+    from foldline.archive.base import Trouble
 
 SHOWN = 100
 """Troubles that are printed one by one for people: whoever has more restores a copy."""
@@ -26,23 +30,41 @@ SHOWN = 100
 def verify(asked: Asked) -> int:
     """Check every stored byte against its hash, and that everything refers to something that is there.
 
-    Prints one line for each trouble, and ends with exit code 1 if there is any.
+    Prints one line for each trouble, and ends with exit code 1 if there is any. A damaged archive that was set aside is
+    one for as long as it lies beside the new one.
 
     \b
     JSON: {"archive": PATH, "sound": true or false, "troubles": [{where, ref,
-    what}]}.
+    what}], "notices": [{code, text, line, offset}]}.
     """
     with asked.opened() as archive, working(f"checking {archive.path}", quiet=asked.json):
-        troubles = list(archive.verify())
+        troubles = [*_set_aside(archive), *archive.verify()]
     if asked.json:
         found = [{**asdict(trouble), "what": masked(trouble.what)} for trouble in troubles]
-        print_json({"archive": str(archive.path), "sound": not troubles, "troubles": found})
+        told = {"sound": not troubles, "troubles": found, "notices": notices_json(archive.notices)}
+        print_json({"archive": str(archive.path), **told})
     else:
         for trouble in islice(troubles, SHOWN):
             print(line(f"{trouble.where} {trouble.ref}: {trouble.what}"))
         number = len(troubles)
-        say(f"{line(str(archive.path))}: {f'{number:,} troubles' if number else 'all is as it was stored'}")
+        say(f"{line(str(archive.path))}: {count(number, 'trouble') if number else 'all is as it was stored'}")
     return exits.VIOLATIONS if troubles else exits.FINE
+
+
+def _copies(archive: Archive) -> list[Path]:
+    """What was set aside when the archive was damaged."""
+    return sorted(archive.path.parent.glob(f"{glob.escape(archive.path.name)}.damaged-*"))
+
+
+def _set_aside(archive: Archive) -> Iterator[Trouble]:
+    """Who repaired it may have been another program, which told nobody who reads."""
+    from foldline.archive.base import Trouble
+    from foldline.archive.place import SIDES
+
+    what = "was set aside because it was damaged; what could not be read of it is missing here, so keep it or move it"
+    for copy in _copies(archive):
+        if not copy.name.endswith(SIDES):
+            yield Trouble("file", copy.name, what)
 
 
 @click.command("forget")
@@ -68,11 +90,20 @@ def forget(asked: Asked, ref: str, yes: bool) -> None:
     if asked.json:
         print_json({"archive": str(archive.path), **asdict(done)})
         return
-    kept = f"; {done.kept:,} stay, because {', '.join(done.shared)} share them" if done.kept else ""
-    folds = f", and {len(done.checkpoints):,} checkpoints that may quote them" if done.checkpoints else ""
-    print(line(f"{done.messages:,} messages of {', '.join(done.sessions)} are forgotten{folds}{kept}"))
-    for copy in sorted(archive.path.parent.glob(f"{archive.path.name}.damaged-*")):
+    shared = f"{', '.join(done.shared)} {'shares' if len(done.shared) == 1 else 'share'}"
+    kept = (
+        f"; {done.kept:,} stay{'s' if done.kept == 1 else ''}, because {shared} {_them(done.kept)}" if done.kept else ""
+    )
+    quoting = f"{count(len(done.checkpoints), 'checkpoint')} that may quote {_them(done.messages)}"
+    verb = "is" if done.messages == 1 else "are"
+    messages = f"{count(done.messages, 'message')} of {', '.join(done.sessions)} {verb} forgotten"
+    print(line(f"{messages}{f', and {quoting}' if done.checkpoints else ''}{kept}"))
+    for copy in _copies(archive):
         say(line(f"note: {copy} was set aside when the archive was damaged, and may still hold it; delete it yourself"))
+
+
+def _them(number: int) -> str:
+    return "it" if number == 1 else "them"
 
 
 def _meant(archive: Archive, ref: str) -> None:

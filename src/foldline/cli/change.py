@@ -15,7 +15,7 @@ import click
 
 from foldline.cli.files import Target, describe, put, target
 from foldline.cli.options import Given, load, meter, notices_json, print_json, tell
-from foldline.cli.screen import say, working
+from foldline.cli.screen import count, say, working
 
 if TYPE_CHECKING:
     from foldline.core.meter import Meter
@@ -65,7 +65,7 @@ def change(given: Given, work: Work, output: str | None, *, in_place: bool, forc
     where = target(given.file, output, in_place=in_place, force=force)
     with working(f"reading {given.name}", quiet=given.json) as life:
         conversation = load(given)
-        life.step(f"working through {len(conversation):,} messages")
+        life.step(f"working through {count(len(conversation), 'message')}")
         outcome, data = _changed(given, conversation, work)
     put(data, where)
     if given.json:

@@ -20,7 +20,7 @@ from foldline.cli.exits import CannotWrite
 from foldline.cli.files import Target, describe, put, target
 from foldline.cli.keeping import ARCHIVE
 from foldline.cli.options import Given, load, meter, notices_json, print_json, reading, tell
-from foldline.cli.screen import console, safe, safe_text, say, working
+from foldline.cli.screen import console, count, safe, safe_text, say, working
 from foldline.cli.shelving import shelf
 
 if TYPE_CHECKING:
@@ -46,11 +46,19 @@ class Folding:
     silent: bool
     approval: bool
 
-    def direction(self, count: int) -> dict[str, Any]:
+    @property
+    def more(self) -> str:
+        """What to give so that more is folded."""
+        if self.first is not None:
+            return "--from with a smaller number" if self.first > 1 else "--to with fewer tokens, without --from"
+        return "--to with fewer tokens" if self.last is None else "--up-to with a larger number"
+
+    def direction(self, messages: int) -> dict[str, Any]:
         """Which part of so many messages is folded, as the core wants it."""
         for name, number in (("--from", self.first), ("--up-to", self.last)):
-            if number is not None and number > count:
-                raise click.UsageError(f"{name} is {number:,}, and there are {count:,} messages")
+            if number is not None and number > messages:
+                there = "there is 1 message" if messages == 1 else f"there are {messages:,} messages"
+                raise click.UsageError(f"{name} is {number:,}, and {there}")
         if self.first is not None:
             return {"direction": "from", "pivot": self.first - 1}
         return {"pivot": self.last}
@@ -97,12 +105,13 @@ def command(
         _check_history(given, conversation, where)
         budget = budget_of(given, conversation, folding.to)
         writer = f"{next(iter(callers.values())).name} reads" if callers else "folding"
-        life.step(f"{writer} {len(conversation):,} messages")
+        life.step(f"{writer} {count(len(conversation), 'message')}")
         view = fold(_steps(given, conversation, wish, folding, callers, budget), callers, kept)
         data = b"" if where is None else proved(view.conversation, given)
     if where is not None and not dry_run:
         put(data, where)
-    _answer(Shown(given, conversation, view, budget, None if dry_run else where, kept.path, kept.notices))
+    put_at = None if dry_run else where
+    _answer(Shown(given, conversation, view, budget, put_at, kept.path, kept.notices, folding.more))
 
 
 def _steps(
@@ -174,6 +183,8 @@ class Shown:
     archive: str | None
     told: tuple[Notice, ...]
     """What the archive has to say."""
+    more: str
+    """What to give so that more is folded."""
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -251,4 +262,4 @@ def _draw(shown: Shown, stream: TextIO) -> None:
         ("after", receipt.tokens_after, len(shown.view.conversation)),
     )
     if checkpoint is None:
-        picture.line("Nothing was folded; to fold more, give --to with fewer tokens.")
+        picture.line(f"Nothing was folded; to fold more, give {shown.more}.")

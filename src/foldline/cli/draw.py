@@ -16,7 +16,7 @@ from rich.text import Text
 
 from foldline.cli.options import SHOWN_NOTICES, Given
 from foldline.cli.report import Inspection, Share, Tier, Turn
-from foldline.cli.screen import console, safe
+from foldline.cli.screen import console, count, safe
 
 SHOWN_TURNS = 10
 """The user's messages listed, the newest; --json lists them all."""
@@ -86,7 +86,9 @@ class Picture:
     def compare(self, *rows: tuple[str, int, int]) -> None:
         """One bar for each (name, tokens, messages), the longest as long as there is room for."""
         names = max(len(name) for name, _, _ in rows)
-        ends = [f" {tokens:>9,} tokens {messages:>6,} messages" for _, tokens, messages in rows]
+        ends = [
+            f" {tokens:>9,} tokens {messages:>6,} message{'' if messages == 1 else 's'}" for _, tokens, messages in rows
+        ]
         room = self.width - names - 1 - max(map(len, ends))
         most = max(tokens for _, tokens, _ in rows) or 1
         for (name, tokens, _), end in zip(rows, ends, strict=True):
@@ -96,10 +98,10 @@ class Picture:
 
     def counts(self, found: Inspection) -> None:
         counts = [
-            _count(found.messages, "message"),
-            _count(found.cycles, "tool cycle"),
-            _count(found.cuts, "legal cut"),
-            *([_count(found.compactions, "compaction")] if found.compactions else []),
+            count(found.messages, "message"),
+            count(found.cycles, "tool cycle"),
+            count(found.cuts, "legal cut"),
+            *([count(found.compactions, "compaction")] if found.compactions else []),
         ]
         self.line(" · ".join(counts))
         kinds = ", ".join(f"{number:,} × {safe(kind)}" for kind, number in sorted(found.repairs.items()))
@@ -130,7 +132,7 @@ class Picture:
         self.out.print(table)
         if len(turns) > SHOWN_TURNS:
             self.line(
-                f"and {_count(len(turns) - SHOWN_TURNS, 'message')} of the user before; --json shows them all", FAINT
+                f"and {count(len(turns) - SHOWN_TURNS, 'message')} of the user before; --json shows them all", FAINT
             )
 
     def tiers(self, tiers: Sequence[Tier]) -> None:
@@ -163,10 +165,6 @@ class Picture:
 def _bounds(found: Inspection) -> str:
     """How sure the count is."""
     return "exact" if found.low == found.high else f"between {found.low:,} and {found.high:,}"
-
-
-def _count(number: int, name: str) -> str:
-    return f"{number:,} {name}{'' if number == 1 else 's'}"
 
 
 def _first(shares: Sequence[Share], number: int) -> Sequence[Share]:

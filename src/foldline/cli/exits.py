@@ -12,6 +12,9 @@ OTHER = 4
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 BROKEN_PIPE = 141  # 128 + SIGPIPE: whoever read our output has gone, which is no fault of ours
 
+DOORS = ("mcp", "proxy", "run")
+"""Commands that read no FILE: what they refuse is an input only where it is a file, such as a configuration."""
+
 HELP = """\
 \b
 Exit codes:
@@ -25,13 +28,15 @@ Exit codes:
 """
 
 
-def code_of(error: BaseException) -> int:
-    """The exit code an error ends with."""
+def code_of(error: BaseException, command: str = "") -> int:
+    """The exit code an error of a command ends with."""
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
     if isinstance(error, BrokenPipeError):
         return BROKEN_PIPE
-    return UNREADABLE if isinstance(error, InputError) else OTHER
+    if not isinstance(error, InputError) or (command in DOORS and not error.source):
+        return OTHER
+    return UNREADABLE
 
 
 class CannotWrite(FoldlineError):

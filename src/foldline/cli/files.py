@@ -41,8 +41,8 @@ class Target:
         return self.path == STREAM
 
 
-def target(source: str, output: str | None, *, in_place: bool, force: bool) -> Target:
-    """Where to write, decided and refused before any work is done."""
+def target(source: str, output: str | None, *, in_place: bool | None, force: bool) -> Target:
+    """Where to write, decided and refused before any work is done. `in_place` is None where nobody can ask for it."""
     if in_place:
         return _onto(source, output)
     if output is None or output == STREAM:
@@ -53,17 +53,17 @@ def target(source: str, output: str | None, *, in_place: bool, force: bool) -> T
         raise click.UsageError(f"{output} is a folder; name a file in it")
     if os.path.exists(output) and not os.path.isfile(output):  # a pipe or a device is written to, not replaced
         return Target(output)
-    return _file(source, output, force)
+    return _file(source, output, force, "another name" if in_place is None else "--in-place to replace it")
 
 
-def _file(source: str, output: str, force: bool) -> Target:
+def _file(source: str, output: str, force: bool, advice: str) -> Target:
     path = os.path.realpath(output) if os.path.islink(output) else output
     if os.path.islink(path):
         raise click.UsageError(f"{output} is a link that leads back to itself; name a file")
     if not os.path.exists(path):
         return Target(path)
     if source != STREAM and os.path.exists(source) and os.path.samefile(source, output):
-        raise click.UsageError(f"{output} is the input itself; give --in-place to replace it")
+        raise click.UsageError(f"{output} is the input itself; give {advice}")
     if not force:
         raise click.UsageError(f"{output} exists; give --force to replace it, or another name")
     return Target(path, replace=True)

@@ -15,7 +15,7 @@ import click
 from foldline.cli.asking import Wish, asking, fold, lost, options_of, tell_attempts
 from foldline.cli.files import describe, put, target
 from foldline.cli.options import Given, load, meter, notices_json, print_json, reading, tell
-from foldline.cli.screen import safe_text, say, working
+from foldline.cli.screen import count, safe_text, say, working
 from foldline.errors import CannotFit
 
 if TYPE_CHECKING:
@@ -71,12 +71,12 @@ def command(given: Given, wish: Wish, to: int, output: str | None, force: bool) 
     It tells what the conversation was about: its goal, the user's rules and decisions, tasks, errors, files, and what
     was being done last. Nothing else goes to standard output.
     """
-    where = target(given.file, output, in_place=False, force=force)
+    where = target(given.file, output, in_place=None, force=force)
     callers = wish.callers()
     with working(f"reading {given.name}", quiet=given.json) as life:
         conversation = load(given)
         writer = f"{next(iter(callers.values())).name} reads" if callers else "folding"
-        life.step(f"{writer} {len(conversation):,} messages")
+        life.step(f"{writer} {count(len(conversation), 'message')}")
         made = handoff(given, conversation, wish, callers, to)
     if not given.json or not where.is_stream:
         put(made.text.encode("utf-8"), where)
@@ -86,7 +86,7 @@ def command(given: Given, wish: Wish, to: int, output: str | None, force: bool) 
     tell(_notices(conversation, made))
     tell_attempts(made.written.attempts)
     if not where.is_stream:
-        say(f"{len(conversation):,} messages in {made.tokens:,} tokens, written to {describe(where)}")
+        say(f"{count(len(conversation), 'message')} in {made.tokens:,} tokens, written to {describe(where)}")
 
 
 def handoff(given: Given, conversation: Conversation, wish: Wish, callers: Any, to: int) -> Handoff:

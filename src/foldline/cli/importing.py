@@ -20,7 +20,7 @@ from foldline.archive.transcripts import Failed
 from foldline.cli import exits
 from foldline.cli.keeping import Asked, asking, line, when
 from foldline.cli.options import SHOWN_NOTICES, print_json
-from foldline.cli.screen import safe, say, working
+from foldline.cli.screen import count, safe, say, working
 from foldline.errors import InputError
 from foldline.redact import redact_value
 
@@ -56,9 +56,10 @@ def command(asked: Asked, paths: tuple[str, ...], again: bool, watch: bool, ever
 
     \b
     JSON: {"archive": PATH, files, unchanged, messages, "sessions": [NAME],
-    "waiting": [FILE], "failed": [{name, what}], "exports": [{name, sessions,
-    messages, new, checkpoints, masked, failed}]}; messages are those that were new.
-    With --watch, one such object on a line whenever something was new.
+    "waiting": [FILE], "failed": [{name, what}], forgotten, "exports": [{name,
+    sessions, messages, new, checkpoints, masked, failed}]}; messages are those that
+    were new, forgotten those that are not taken back. With --watch, one such object
+    on a line whenever something was new.
     """
     with asked.opened(make=True) as archive:
         importer = Importer(archive, _read)
@@ -125,17 +126,16 @@ def _answer(asked: Asked, archive: Archive, brought: Brought, copies: Sequence[C
     for copy in copies:
         _tell(Brought(failed=tuple(Failed(copy.name, what) for what in copy.failed)))
         masked = "; its secrets are masked" if copy.masked else ""
-        print(line(f"{copy.new:,} new of {copy.messages:,} messages of {copy.name}{masked}"))
+        print(line(f"{copy.new:,} new of {count(copy.messages, 'message')} of {copy.name}{masked}"))
     if brought.files or not copies:
         print(line(f"{_count(brought)}, into {archive.path}"))
 
 
 def _count(brought: Brought) -> str:
-    sessions = len(brought.sessions)
     read = brought.files - brought.unchanged - len(brought.failed)
     return (
-        f"{brought.messages:,} new messages of {sessions:,} session{'' if sessions == 1 else 's'} "
-        f"from {read:,} files; {brought.unchanged:,} unchanged, {len(brought.failed):,} not read"
+        f"{count(brought.messages, 'new message')} of {count(len(brought.sessions), 'session')} "
+        f"from {count(read, 'file')}; {brought.unchanged:,} unchanged, {len(brought.failed):,} not read"
     )
 
 
@@ -149,6 +149,10 @@ def _tell(brought: Brought) -> None:
         number = len(brought.waiting)
         files = f"{number:,} files" if number > 1 else safe(brought.waiting[0])
         say(f"note: the last step of {files} may still be written; it comes with the next import")
+    if brought.forgotten:
+        these = count(brought.forgotten, "message")
+        verb = "was forgotten on request, and is" if brought.forgotten == 1 else "were forgotten on request, and are"
+        say(f"note: {these} in what was read {verb} not taken back")
 
 
 def _watched(asked: Asked, archive: Archive, importer: Importer, where: list[Path], every: float) -> int:
@@ -165,7 +169,7 @@ def _watched(asked: Asked, archive: Archive, importer: Importer, where: list[Pat
             time.sleep(every)
     except KeyboardInterrupt:
         if not asked.json:
-            say(f"ended: {whole.messages:,} new messages of {len(whole.sessions):,} sessions")
+            say(f"ended: {count(whole.messages, 'new message')} of {count(len(whole.sessions), 'session')}")
     return exits.FINE
 
 
@@ -175,4 +179,5 @@ def _news(asked: Asked, archive: Archive, brought: Brought) -> None:
         return
     _tell(brought)
     if brought.messages:
-        print(f"{when(time.time())}  {brought.messages:,} new messages of {', '.join(brought.sessions)}", flush=True)
+        new = count(brought.messages, "new message")
+        print(f"{when(time.time())}  {new} of {', '.join(brought.sessions)}", flush=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import click
 
 from foldline.cli.options import Given, common, load, meter, print_json, window
-from foldline.cli.screen import working
+from foldline.cli.screen import count, working
 
 
 @click.command("inspect")
@@ -22,7 +22,7 @@ def command(given: Given) -> None:
 
     with working(f"reading {given.name}", quiet=given.json) as life:
         conversation = load(given)
-        life.step(f"counting the tokens of {len(conversation):,} messages")
+        life.step(f"counting the tokens of {count(len(conversation), 'message')}")
         size, notices = window(given, conversation)
         found = inspect(conversation, meter(given, conversation), model=given.model, window=size)
         found = replace(found, notices=(*found.notices, *notices))

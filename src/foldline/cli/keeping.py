@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from foldline.cli.options import tell
 from foldline.cli.screen import console, safe, safe_text
 from foldline.errors import ArchiveError
 
@@ -43,7 +44,10 @@ class Asked:
 
     @contextmanager
     def opened(self, *, make: bool = False) -> Iterator[Archive]:
-        """The archive, for as long as the block lasts. One that is not there is made only where that is meant."""
+        """The archive, for as long as the block lasts. One that is not there is made only where that is meant.
+
+        What happened to its file is said on standard error.
+        """
         from foldline.archive import Archive
         from foldline.archive.place import default_path
 
@@ -51,9 +55,12 @@ class Asked:
         if not make:
             _must_be_there(path)
         archive = Archive(path)
+        told = archive.notices
+        tell(told)
         try:
             yield archive
         finally:
+            tell(archive.notices[len(told) :])
             archive.close()
 
 

@@ -10,7 +10,7 @@ import click
 
 from foldline.cli.keeping import Asked, asking, line, masked, page, when
 from foldline.cli.options import print_json
-from foldline.cli.screen import say
+from foldline.cli.screen import count, say
 
 if TYPE_CHECKING:
     from foldline.archive.base import Found, SessionInfo
@@ -61,8 +61,9 @@ def sessions(asked: Asked, project: str | None, scope: str | None, limit: int) -
 
 
 def _drawn(one: SessionInfo, opening: str) -> str:
-    folds = f"  {one.checkpoints:,} folds" if one.checkpoints else ""
-    figures = f"{one.name}  {when(one.updated)}  {one.messages:>6,} messages{folds}  {one.dialect}  {line(one.project)}"
+    folds = f"  {count(one.checkpoints, 'fold')}" if one.checkpoints else ""
+    messages = f"{one.messages:>6,} {'message ' if one.messages == 1 else 'messages'}"
+    figures = f"{one.name}  {when(one.updated)}  {messages}{folds}  {one.dialect}  {line(one.project)}"
     return f"{figures.rstrip()}\n  {line(one.title or opening)[:TITLE]}".rstrip()
 
 
@@ -96,8 +97,8 @@ def search(asked: Asked, query: tuple[str, ...], semantic: bool, **filters: Any)
     """
     words = " ".join(query)
     with asked.opened() as archive:
-        if semantic and (count := archive.uncoded()) >= LONG:
-            say(f"reading {count:,} messages for their meaning, this once; if stopped, the next search goes on")
+        if semantic and (unread := archive.uncoded()) >= LONG:
+            say(f"reading {unread:,} messages for their meaning, this once; if stopped, the next search goes on")
         found = archive.search(words, semantic=semantic, **filters)
     if asked.json:
         hits = [{**asdict(hit), "project": masked(hit.project), "snippet": masked(hit.snippet)} for hit in found]

@@ -124,7 +124,7 @@ def run(arguments: Sequence[str]) -> int:
     except FoldlineError as error:
         _debug()
         say(f"foldline: {safe(str(error)) or type(error).__name__}")
-        return exits.code_of(error)
+        return exits.code_of(error, next(iter(arguments), ""))
     except Exception as error:
         _debug()
         say(f"foldline: unexpected {type(error).__name__}: {safe(str(error))}; please report it, with {DEBUG}=1 set")

@@ -19,7 +19,7 @@ from foldline.cli.exits import CannotWrite
 from foldline.cli.files import STREAM, Target, describe, target
 from foldline.cli.keeping import Asked, asking, line
 from foldline.cli.options import print_json
-from foldline.cli.screen import safe_json, say, working
+from foldline.cli.screen import count, safe_json, say, working
 
 if TYPE_CHECKING:
     from foldline.archive.transfer import Exported
@@ -55,7 +55,9 @@ def export(asked: Asked, sessions: tuple[str, ...], output: str | None, force: b
     if asked.json:
         print_json(figures, to_stderr=where.is_stream)
         return
-    counts = ", ".join(f"{value:,} {name}" for name, value in asdict(done).items() if isinstance(value, int) and value)
+    named = {"session": done.sessions, "message": done.messages, "checkpoint": done.checkpoints}
+    told = [*(count(number, name) for name, number in named.items() if number)]
+    counts = ", ".join([*told, *([f"{done.masked:,} masked"] if done.masked else [])])
     say(line(f"{counts or 'nothing'} written to {describe(where)}{', not masked' if unmasked else ''}"))
 
 

@@ -18,7 +18,7 @@ import click
 
 from foldline.cli.files import STREAM
 from foldline.cli.screen import safe, say
-from foldline.errors import InputError, UnknownDialect
+from foldline.errors import InputError, MalformedInput, UnknownDialect
 
 if TYPE_CHECKING:
     from foldline.core.meter import Meter
@@ -109,13 +109,17 @@ def reading(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def load(given: Given) -> Conversation:
     """The conversation in the file that was named."""
-    from foldline import sources
+    from foldline import dialects, sources
 
     try:
-        return sources.read(_source(given), given.dialect, history=given.history, pick=given.pick)
+        found = sources.read(_source(given), given.dialect, history=given.history, pick=given.pick)
+        if dialects.is_unread(found):
+            what = f"no line of it could be read as {found.dialect}; leave out --dialect to have it found out"
+            raise MalformedInput(what)
     except InputError as error:
         error.source = error.source or given.name
         raise
+    return found
 
 
 def _source(given: Given) -> Path | bytes:

@@ -9,6 +9,7 @@ import click
 
 from foldline.cli.change import Change, change, output
 from foldline.cli.options import Given, common
+from foldline.cli.screen import count
 from foldline.core.prune import PruneSettings, prune
 
 if TYPE_CHECKING:
@@ -42,6 +43,6 @@ def command(given: Given, output: str | None, in_place: bool, force: bool, **set
     def pruned(conversation: Conversation, _: Meter) -> Change:
         found = prune(conversation.messages, PruneSettings(**settings))
         figures = {"results_shortened": len(found.stubs), "characters_freed": found.freed}
-        return Change(found.messages, figures, f"{len(found.stubs):,} results shortened")
+        return Change(found.messages, figures, f"{count(len(found.stubs), 'result')} shortened")
 
     change(given, pruned, output, in_place=in_place, force=force)

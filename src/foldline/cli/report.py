@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
+from foldline.cli.screen import count
 from foldline.core.cuts import MIN_KEEP, choose, legal
 from foldline.core.cycles import Pairing, pair
 from foldline.core.meter import Meter
@@ -249,8 +250,8 @@ def _tiers(conversation: Conversation, pairing: Pairing, scale: Scale, tokens: i
     pruned = prune(messages)
     chosen = select(messages, Strategy(), conversation.grammar, lambda message: round(scale.message(message)), pairing)
     return (
-        tier("prune", whole - scale.messages(pruned.messages), f"{len(pruned.stubs):,} results shortened"),
-        tier("select", whole - scale.messages(chosen.messages), f"{chosen.count_after:,} messages kept"),
+        tier("prune", whole - scale.messages(pruned.messages), f"{count(len(pruned.stubs), 'result')} shortened"),
+        tier("select", whole - scale.messages(chosen.messages), f"{count(chosen.count_after, 'message')} kept"),
         *(tier(name, *cut) for name, cut in _cuts(messages, pairing, scale)),
     )
 
@@ -263,4 +264,4 @@ def _cuts(messages: Sequence[Message], pairing: Pairing, scale: Scale) -> Iterab
         "cut, last 25 % kept": choose(positions, sizes, tokens=sum(sizes) // KEPT_SHARE),
     }
     for name, place in places.items():
-        yield name, (sum(sizes[:place]), f"{place:,} messages folded" if place else "too short to cut")
+        yield name, (sum(sizes[:place]), f"{count(place, 'message')} folded" if place else "too short to cut")

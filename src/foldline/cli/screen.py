@@ -45,6 +45,11 @@ def _escape(code: int) -> str:
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
+def count(number: int, name: str) -> str:
+    """So many of something; the name is that of one."""
+    return f"{number:,} {name}{'' if number == 1 else 's'}"
+
+
 def say(text: str) -> None:
     """One or more lines for people, on stderr. Each line was made harmless by whoever wrote it."""
     print(text, file=sys.stderr)

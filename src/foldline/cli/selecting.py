@@ -10,6 +10,7 @@ import click
 
 from foldline.cli.change import Change, change, output
 from foldline.cli.options import Given, common
+from foldline.cli.screen import count
 from foldline.core.select import Strategy, select
 from foldline.errors import InputError, MalformedInput
 
@@ -49,7 +50,7 @@ def command(
     def selected(conversation: Conversation, meter: Meter) -> Change:
         found = select(conversation.messages, strategy, conversation.grammar, meter.message)
         reasons = dict(zip(map(str, found.indices), found.reasons, strict=True))
-        text = f"{found.count_after:,} of {found.count_before:,} messages kept"
+        text = f"{found.count_after:,} of {count(found.count_before, 'message')} kept"
         return Change(found.messages, {"kept": reasons}, text, found.notices)
 
     change(given, selected, output, in_place=in_place, force=force)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from foldline.cli.options import tell
 from foldline.cli.screen import safe, say
 
 if TYPE_CHECKING:
@@ -62,7 +63,9 @@ def _desk(root: str, scope: str | None, everything: bool, archive: str | None) -
     agenda = Agenda(Path(archive).expanduser().with_name("agenda.db")) if archive else Agenda()
     reach: Reach = "all" if everything else "project" if scope is None else "scope"
     whose = os.path.realpath(root) if scope is None else scope
-    return Desk(Archive(archive), agenda, root, whose, reach)
+    opened = Archive(archive)
+    tell(opened.notices)
+    return Desk(opened, agenda, root, whose, reach)
 
 
 def _announce(address: str, token: str) -> None:

@@ -23,19 +23,25 @@ if TYPE_CHECKING:
 
 
 class Shelf:
-    """A Backend over an archive, or over none. `notices` tells why something was not kept."""
+    """A Backend over an archive, or over none. It goes on without one that fails."""
 
     def __init__(self, archive: Archive | None, given: Given, notices: tuple[Notice, ...] = ()) -> None:
         self._archive, self._given = archive, given
+        self._opened = archive
         self._there: Recalled | None = None
-        self.notices = notices
+        self._failures = notices
         self.session = ""
         """What was kept is called so."""
 
     @property
     def path(self) -> str | None:
         """Where it was kept; None when it was not."""
-        return str(self._archive.path) if self._archive is not None and self.session and not self.notices else None
+        return str(self._archive.path) if self._archive is not None and self.session and not self._failures else None
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What happened to the archive itself, and why something was not kept."""
+        return (*(self._opened.notices if self._opened is not None else ()), *self._failures)
 
     def keep(self, conversation: Conversation, scope: str = "") -> None:
         from foldline.dialects.about import about
@@ -88,11 +94,11 @@ class Shelf:
         return self._archive.expand(checkpoint) if self._archive is not None else ()
 
     def close(self) -> None:
-        if self._archive is not None:
-            self._archive.close()
+        if self._opened is not None:
+            self._opened.close()
 
     def _note(self, error: ArchiveError) -> None:
-        self.notices += (Notice("not-archived", f"this fold is not in the archive: {error}"),)
+        self._failures += (Notice("not-archived", f"this fold is not in the archive: {error}"),)
         self._archive = None
 
 

@@ -11,7 +11,7 @@ import click
 
 from foldline.cli.keeping import Asked, asking, line, lines, masked, page, reference, table, when
 from foldline.cli.options import print_json
-from foldline.cli.screen import safe, safe_text, say
+from foldline.cli.screen import count, safe, safe_text, say
 
 if TYPE_CHECKING:
     from foldline.archive import Archive
@@ -110,8 +110,8 @@ def _session(archive: Archive, found: SessionInfo) -> tuple[dict[str, Any], str]
     }
     about = [f"session {found.name}", found.dialect, found.title, found.project, found.source, when(found.updated)]
     folds = [
-        f"checkpoint {one.ref}: made {when(one.time)} after {one.messages:,} messages, generation {one.generation}"
-        f"{', undone' if one.undone else ''}"
+        f"checkpoint {one.ref}: made {when(one.time)} after {count(one.messages, 'message')}, "
+        f"generation {one.generation}{', undone' if one.undone else ''}"
         for one in made
     ]
     columns = [("", "right"), ("message", "left"), ("role", "left"), ("says", "rest")]

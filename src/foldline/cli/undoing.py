@@ -10,6 +10,7 @@ import click
 
 from foldline.cli.keeping import Asked, asking, line, page, reference, table
 from foldline.cli.options import print_json
+from foldline.cli.screen import count
 
 if TYPE_CHECKING:
     from foldline.archive.base import Line
@@ -79,7 +80,7 @@ def diff(asked: Asked, checkpoint: str) -> None:
         ("shown with shortened results", found.stubbed),
         ("shown as they are", found.shown),
     )
-    page("\n\n".join(f"{len(rows):,} messages {what}\n{_drawn(rows)}".rstrip() for what, rows in parts))
+    page("\n\n".join(f"{count(len(rows), 'message')} {what}\n{_drawn(rows)}".rstrip() for what, rows in parts))
 
 
 def _drawn(rows: Sequence[Line]) -> str:

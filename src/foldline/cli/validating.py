@@ -9,7 +9,7 @@ import click
 
 from foldline.cli import exits
 from foldline.cli.options import Given, common, load, notices_json, print_json, tell
-from foldline.cli.screen import safe, say, working
+from foldline.cli.screen import count, safe, say, working
 
 if TYPE_CHECKING:
     from foldline.model import Notice
@@ -29,7 +29,7 @@ def command(given: Given) -> int:
 
     with working(f"reading {given.name}", quiet=given.json) as life:
         conversation = load(given)
-        life.step(f"checking {len(conversation):,} messages")
+        life.step(f"checking {count(len(conversation), 'message')}")
         api = api_of(conversation.dialect)
         violations = check(as_request(conversation), api)
     if given.json:
@@ -54,5 +54,5 @@ def _tell(given: Given, api: str, violations: list[Violation], notices: tuple[No
     for violation in violations:
         click.echo(safe(str(violation)))
     number = len(violations)
-    result = f"{number:,} violation{'s' if number != 1 else ''}" if number else "no violations"
+    result = count(number, "violation") if number else "no violations"
     say(f"{safe(given.name)}: {result} of the rules of {api}")

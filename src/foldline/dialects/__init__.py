@@ -19,7 +19,7 @@ import msgspec
 
 from foldline.dialects import damage, jsontext, lines, mending
 from foldline.dialects.anthropic import Anthropic
-from foldline.dialects.base import Dialect, Listed, RequestDialect, Source
+from foldline.dialects.base import Dialect, Lined, Listed, RequestDialect, Source
 from foldline.dialects.claude_code import ClaudeCode
 from foldline.dialects.codex import Codex
 from foldline.dialects.gemini import Gemini
@@ -103,10 +103,24 @@ def read(
     return _read_document(replace(source, data=data), chosen, history, pick)
 
 
+def is_unread(conversation: Conversation) -> bool:
+    """Of a file that was named as one of lines, not one is a record of its dialect: all of it was skipped."""
+    layout = conversation.layout
+    if conversation.messages or not isinstance(layout, Lined):
+        return False
+    records = (_shallow(record) for record in lines.split(layout.rows, _SNIFF).values if record is not None)
+    return not any(map(named(conversation.dialect).fits, records))
+
+
 def write(conversation: Conversation) -> Any:
-    """The document with the conversation's messages in it: bytes, text or a value, as it was given."""
-    data = named(conversation.dialect).write(conversation)
-    source = getattr(conversation.layout, "source", None)
+    """The document with the conversation's messages in it: bytes, text or a value, as it was given.
+
+    One that was changed is UTF-8, whatever it came as.
+    """
+    data, layout = named(conversation.dialect).write(conversation), conversation.layout
+    if isinstance(layout, Listed) and conversation.messages is not layout.messages:
+        data = jsontext.as_utf8(data)
+    source = getattr(layout, "source", None)
     return source.give(data) if isinstance(source, Source) else data
 
 
@@ -132,7 +146,8 @@ def _read_document(source: Source, chosen: Dialect | None, history: History, pic
         found = dialect.read(clean, value, pick)
     else:
         found = dialect.read(clean, value)
-    return found if data is source.data else _mended(found, source.data)
+    found = found if data is source.data else _mended(found, source.data)
+    return replace(found, notices=(*found.notices, *damage.undecoded(source.data)))
 
 
 def _one_only(pick: int, name: str) -> None:

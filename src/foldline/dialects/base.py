@@ -124,9 +124,10 @@ class RequestDialect(Dialect):
         path: jsontext.Path = (self.slot,) if isinstance(value, dict) else ()
         values = value.get(self.slot) if isinstance(value, dict) else value
         if not isinstance(values, list):
-            raise MalformedInput(
-                f"'{self.slot}' is {type(values).__name__}, not a list of messages", source=source.name
-            )
+            advice = f"this is no {self.name} request; leave out the dialect to have it found out"
+            found = f"'{self.slot}' is {type(values).__name__}, not a list of messages"
+            what = found if isinstance(value, dict) and self.slot in value else f"there is no '{self.slot}'"
+            raise MalformedInput(f"{what}: {advice}", source=source.name)
         rows = tuple(jsontext.elements(jsontext.dig(source.data, path)))
         messages = self.messages(values, rows, source.name)
         head = self.head(value) if isinstance(value, dict) else Head()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import codecs
+import re
 
 import msgspec
 
+from foldline.dialects import jsontext
 from foldline.errors import InputError, MalformedInput, UnknownDialect
+from foldline.model import Notice
 
 ADVICE = "give a request body, its list of messages or a session file; or name its dialect if you know it"
 _WIDE = {
@@ -19,6 +22,7 @@ _LOOK = 1024
 """Bytes that are looked at to tell text from other data."""
 _EXTRA = "not JSON: Extra data"
 """What the standard library says where a second document follows."""
+_UNDECODED = re.compile("[\udc80-\udcff]")
 _json = msgspec.json.Decoder()
 
 
@@ -37,6 +41,19 @@ def refusal(data: bytes, mended: bytes, error: MalformedInput, name: str, *, is_
         return MalformedInput(what, source=name, line=data.count(b"\n") + 1, offset=len(data))
     offset = error.offset if mended == data else None  # that of what was given, or none
     return MalformedInput(_worded(error), source=name, line=error.line, offset=offset)
+
+
+def undecoded(data: bytes) -> tuple[Notice, ...]:
+    """What is to be said of a document that was read although it is not UTF-8. Surrogates that were encoded are."""
+    if jsontext.is_utf8(data):
+        return ()
+    try:
+        data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        number = len(_UNDECODED.findall(data.decode("utf-8", "surrogateescape")))
+        what = f"the document is not UTF-8: what could not be decoded stands as U+FFFD ({number:,} bytes)"
+        return (Notice("bad-utf8", what, data.count(b"\n", 0, error.start) + 1, error.start),)
+    return ()
 
 
 def _worded(error: MalformedInput) -> str:

@@ -6,8 +6,10 @@ that are not UTF-8) goes through the standard library instead. Nothing here know
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -25,6 +27,8 @@ _raw_object = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _raw_list = msgspec.json.Decoder(list[msgspec.Raw])
 _scanner = json.JSONDecoder()
 _BLANK, _BOM = " \t\r\n", "\ufeff"
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_PIECE = 1 << 16
 _DEPTH_ADVICE = "nested too deeply to be read safely; no real message is: check where this input comes from"
 
 
@@ -69,6 +73,26 @@ def text_of(data: bytes) -> str:
 def bytes_of(text: str) -> bytes:
     """The inverse of `text_of` for text a caller gave."""
     return text.encode("utf-8", "surrogatepass")
+
+
+def is_utf8(data: bytes) -> bool:
+    """Decoded piece by piece: as characters, a line with one emoji in it takes four times its size."""
+    if data.isascii():
+        return True
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        for at in range(0, len(data), _PIECE):
+            decoder.decode(data[at : at + _PIECE], at + _PIECE >= len(data))
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def as_utf8(data: bytes) -> bytes:
+    """The same JSON in UTF-8: what could not be decoded is U+FFFD, and surrogates that were encoded are escapes."""
+    if is_utf8(data):
+        return data
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text_of(data)).encode()
 
 
 def elements(data: bytes) -> list[bytes]:

@@ -7,7 +7,6 @@ looked for on the same line. What the records mean is the dialect's matter.
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -28,7 +27,6 @@ MOST_NOTICES = 20
 _PATIENCE = 16
 """How many times its own length a damaged line may be scanned: records nest less deeply than that when torn, and a
 line built to be hostile costs no more than this."""
-_PIECE = 1 << 16
 _BOM = b"\xef\xbb\xbf"
 _BLANK = b"\x00 \t\r\n"
 _FILLER = re.compile(rb"[\x00 \t\r\n]*")
@@ -94,7 +92,7 @@ def split(lines: Iterable[bytes], peek: Peek[T]) -> Rows[T]:
     odd: set[int] = set()
     offset = 0
     for number, line in enumerate(lines, 1):
-        if not line.isascii() and not _is_utf8(line):
+        if not jsontext.is_utf8(line):
             skips.add("bad-utf8", line, number, offset)
         clean = peek.fast(line)
         if clean is not None:
@@ -142,17 +140,6 @@ _WORDS = {
     "not-understood": "kept a record whose fields are not what this format has; it is no part of the conversation",
     "bad-utf8": "read a line that is not UTF-8: what could not be decoded stands as U+FFFD",
 }
-
-
-def _is_utf8(line: bytes) -> bool:
-    """Decoded piece by piece: as characters, a line with one emoji in it takes four times its size."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        for at in range(0, len(line), _PIECE):
-            decoder.decode(line[at : at + _PIECE])
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _pieces(line: bytes, peek: Peek[T], first: bool) -> Iterator[Piece[T]]:
