@@ -119,3 +119,35 @@ def test_the_newest_message_which_stands_in_the_view_takes_no_room_in_the_notes(
         fitted = made(True).compact(messages, dialect="anthropic", to=24_000)
         kept.append(fitted.receipt.tokens_after)
     assert kept[1] > kept[0] * 0.9
+
+
+@pytest.mark.parametrize("words", [3_000, 4_500, 6_000])
+def test_a_result_that_fills_the_room_is_shortened_before_it_costs_the_users_words(words):
+    said = [f"Part {n} of it shall be done in words of its own: {WORDS}" for n in range(9)]
+    messages = [one for n, text in enumerate(said) for one in (asked(text), *steps(n * 6, n * 6 + 6, 60))]
+    messages += [*step(90, words), *steps(91, 94, 60)]
+    text = json.dumps(made(True, 15_000).fit(messages, dialect="anthropic").messages)
+    assert [n for n, words in enumerate(said) if words.strip() not in text] == []
+
+
+def test_what_cannot_be_shortened_beside_a_result_counts_in_full():
+    reminder = {"type": "text", "text": f"<system-reminder>{WORDS * 250}</system-reminder>"}
+    messages = [BEGUN, *steps(0, 40, 100), *step(40), *steps(41, 45)]
+    messages[82]["content"].append(reminder)
+    text = json.dumps(made(False, 16_000).compact(messages, dialect="anthropic", to=6_000).messages)
+    assert "part 44: " in text
+    assert "part 42: " in text
+
+
+@pytest.mark.parametrize("summary", ["This session is being continued from a previous conversation.", "ours"])
+def test_a_message_that_a_client_joined_to_a_summary_is_carried_without_it(summary):
+    lines = "\n".join(f"- what was done in step {n} of the earlier part" for n in range(300))
+    ours = f"# Notes on the conversation so far\n\n## Work Log\n{lines}\n# End of the notes"
+    told = ours if summary == "ours" else f"{summary}\n{lines}"
+    request = "Never touch conf.toml. Now build the importer, part by part."
+    joined = {"role": "user", "content": [{"type": "text", "text": told}, {"type": "text", "text": request}]}
+    fitted = made(False, 8_000).fit([joined, *steps(0, 60, 100)], dialect="anthropic")
+    text = json.dumps(fitted.messages)
+    assert request in text
+    assert text.count("of the earlier part") < 150
+    assert "part 59: " in text

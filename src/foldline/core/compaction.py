@@ -173,6 +173,8 @@ class Compaction:
                 continue
             if step.terse and not step.clamp_user and not fitting:  # by its ends, the message leaves room for more
                 continue
+            if self.rooms.by_model and not step.clamps and self.rooms.is_crowded(cut, self._share(step)):
+                continue
             if step.clamp_user:
                 self.rooms = self._rooms(clamp_user=True)
             folded = yield from self._fold(cut, step, options)
@@ -255,6 +257,8 @@ class Compaction:
             return None
         room = self.rooms.tail(self._share(step))
         cut = choose(positions | {start}, self.rooms.sizes(start, room), keep=keep, tokens=room)
+        if cut <= start:  # they would fit if large results were shortened: as many as fit without that
+            cut = choose(positions | {start}, self.rooms.sizes(start, room, whole=True), keep=keep, tokens=room)
         if cut <= start:  # the messages are not what fills the room: fold all but the last
             cut = choose(positions | {start}, [0] * len(messages), keep=keep)
         return cut if cut > start else min(positions)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from foldline.core.cycles import Pairing, pair
 from foldline.core.text import head, tail
-from foldline.core.usertext import guides, own_words
+from foldline.core.usertext import guides, own_words, retells
 from foldline.errors import FoldlineError
 from foldline.model import Grammar, Media, Message, Text, ToolResult
 
@@ -51,11 +51,14 @@ def standing(messages: Sequence[Message], stop: int) -> tuple[int, ...]:
 
 
 def carried(message: Message, length: int = 0, name: str = "") -> Message:
-    """A user message as it stands behind a checkpoint: without results, whose calls are folded; where only `length`
-    characters of it are to be shown, without pictures, and by its two ends if that is shorter, with the name of the
-    whole between them."""
+    """A user message as it stands behind a checkpoint: without results, whose calls are folded, and without a summary
+    that a client joined to it, which the notes quote. Where only `length` characters of it are to be shown, without
+    pictures, and by its two ends if that is shorter, with the name of the whole between them."""
     if message.results:
         message = message.with_parts(part for part in message.parts if type(part) is not ToolResult)
+    if retells(message) and own_words(message):
+        words = Text(own_words(message))
+        message = message.with_parts((words, *(part for part in message.parts if type(part) is not Text)))
     text, media = message.text, sum(type(part) is Media for part in message.parts)
     if not length or (len(text) <= length and not media):
         return message
@@ -107,7 +110,11 @@ def prove(
     if not _are_said(missing, view):
         raise BrokenPromise("a system message is not in the view")
     newest = newest_user(history)
-    if newest is not None and id(history[newest]) not in shown and not _are_said([history[newest]], view):
+    if (
+        newest is not None
+        and id(history[newest]) not in shown
+        and own_words(history[newest]) not in map(own_words, view)
+    ):
         raise BrokenPromise("the newest user message is not in the view")
 
 

@@ -13,7 +13,7 @@ Values and arithmetic only. What is then cut, and what is said in the room, is d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
+from functools import cached_property, partial
 
 from foldline.core.facts import Facts
 from foldline.core.fold import carried, newest_user, standing
@@ -149,11 +149,11 @@ class Rooms:
 
     @cached_property
     def _alone(self) -> int:
-        """Tokens of that message where it stands behind a checkpoint: without the results that came with it."""
+        """Tokens of that message where it stands behind a checkpoint: without what came with it."""
         if self.newest is None:
             return 0
         message = self.ground.messages[self.newest]
-        if not message.results:
+        if not message.results and not retells(message):
             return self.each[self.newest]
         return round(self.meter.message(carried(message)) * self.meter.ratio)
 
@@ -323,20 +323,31 @@ class Rooms:
         where there is room for all of it."""
         if self.newest is None:
             return 0
-        text = self.ground.messages[self.newest].text
+        text = carried(self.ground.messages[self.newest]).text
         free, tokens = self.limit - self.fixed - self.size(checkpoint), self.size(text)
         if self._alone <= int(free * MARGIN):
             return 0
         free -= CLAMP_MARK
         return len(text) if tokens <= free * MARGIN else max(int(free * len(text) / max(tokens, 1) * USER_MARGIN), 100)
 
-    def sizes(self, start: int, tokens: int) -> list[int]:
+    def sizes(self, start: int, tokens: int, *, whole: bool = False) -> list[int]:
         """The messages' tokens, counted from the end as far as a tail of so many tokens can reach; before that, 0. What
-        stays anyway costs nothing, and a large result no more than it will have."""
-        messages, loose, most = self.ground.messages, self.loose, tokens // LARGEST
-        return _last(
-            lambda at: most if loose[at] > most and messages[at].results else loose[at], start, len(loose), tokens
-        )
+        stays anyway costs nothing, and a large result, unless it is to stay whole, no more than it will have."""
+        size = self.loose.__getitem__ if whole else partial(self._shortened, most=tokens // LARGEST)
+        return _last(size, start, len(self.loose), tokens)
+
+    def _shortened(self, at: int, most: int) -> int:
+        """Tokens of a message whose results are shortened to so many. What stands beside them cannot be."""
+        tokens = self.loose[at]
+        results = self.ground.messages[at].results if tokens > most else ()
+        bulk = self.size("".join(result.text for result in results)) if results else 0
+        return tokens - max(min(bulk, tokens) - most, 0)
+
+    def is_crowded(self, cut: int, share: float) -> bool:
+        """A tail from here on has its room only if results in it are shortened."""
+        room = self.tail(share)
+        whole = sum(self.loose[cut:])
+        return whole > room and sum(self._shortened(at, room // LARGEST) for at in range(cut, len(self.loose))) < whole
 
 
 def _last(size: Callable[[int], int], start: int, stop: int, tokens: int) -> list[int]:

@@ -50,11 +50,11 @@ class Spans:
         since = self.story.deeds(start + pivot.stop, stop) if pivot else done
         facts = facts_of(messages[pivot.stop :], since, first=first + pivot.stop, start=start + pivot.stop)
         known = [checkpoint.facts for checkpoint in self._before(past, messages)]
+        texts = {checkpoint.text for checkpoint in self._before(past, messages)}
         if pivot:
             before = self.story.deeds(start, start + pivot.start)
-            known.insert(0, facts_of(messages[: pivot.start], before, first=start, start=start))
+            known.insert(0, facts_of(messages[: pivot.start], before, first=start, start=start).without(texts))
         if known:
-            texts = {checkpoint.text for checkpoint in self._before(past, messages)}
             facts = reduce(Facts.then, known).since(since).then(facts.without(texts))
         later = self.story.deeds(stop, len(ground.messages))
         facts = facts.since(later).then(self._now(later, stop, first + len(messages)))

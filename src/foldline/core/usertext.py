@@ -43,6 +43,8 @@ _SUMMARIES = (
     "This session is being continued from a previous conversation",  # Claude Code's
 )
 """How summaries begin that travel as user messages. Whoever writes so himself only loses trust, and never gains it."""
+_GOES_ON = ("Summary:", "Analysis:", "<analysis>", "<summary>")
+"""How they go on in a part of their own."""
 
 
 _GUIDES = re.compile(
@@ -81,7 +83,7 @@ def retelling(message: Message) -> str:
     """The summary in such a message."""
     if message.origin is not Origin.USER:
         return message.text
-    return "\n".join(_retelling(part.text) for part in message.parts if type(part) is Text and _retells(part.text))
+    return "\n".join(_retelling(text) for text, is_summary in _divided(message) if is_summary)
 
 
 def own_words(message: Message) -> str:
@@ -91,9 +93,18 @@ def own_words(message: Message) -> str:
         return ""
     if not retells(message):
         return spoken(message)
-    texts = (part.text for part in message.parts if type(part) is Text)
-    behind = (text.removeprefix(_retelling(text)) if _retells(text) else text for text in texts)
+    parts = _divided(message)
+    behind = (text.removeprefix(_retelling(text)) if is_summary else text for text, is_summary in parts)
     return "\n".join(filter(None, map(strip, behind)))
+
+
+def _divided(message: Message) -> Iterator[tuple[str, bool]]:
+    """The texts of a message, and whether each is a summary, or goes on with the one before it."""
+    before = False
+    for part in message.parts:
+        if type(part) is Text:
+            before = _retells(part.text) or (before and part.text.lstrip().startswith(_GOES_ON))
+            yield part.text, before
 
 
 def _retells(text: str) -> bool:
