@@ -256,7 +256,8 @@ class Compaction:
         if not positions:
             return None
         room = self.rooms.tail(self._share(step))
-        cut = choose(positions | {start}, self.rooms.sizes(start, room), keep=keep, tokens=room)
+        whole = not self.rooms.by_model  # a log tells of what lies before a large result
+        cut = choose(positions | {start}, self.rooms.sizes(start, room, whole=whole), keep=keep, tokens=room)
         if cut <= start:  # they would fit if large results were shortened: as many as fit without that
             cut = choose(positions | {start}, self.rooms.sizes(start, room, whole=True), keep=keep, tokens=room)
         if cut <= start:  # the messages are not what fills the room: fold all but the last
