@@ -151,3 +151,9 @@ def test_a_message_that_a_client_joined_to_a_summary_is_carried_without_it(summa
     assert request in text
     assert text.count("of the earlier part") < 150
     assert "part 59: " in text
+
+
+def test_a_fold_from_a_pivot_shortens_nothing_before_it_however_large_what_it_folds_is():
+    messages = [BEGUN, *steps(0, 4, 3_000), *steps(4, 24, 10_000)]
+    fitted = made(True).compact(messages, dialect="anthropic", to=40_000, direction="from", pivot=9)
+    assert fitted.messages[:9] == messages[:9]

@@ -173,7 +173,7 @@ class Compaction:
                 continue
             if step.terse and not step.clamp_user and not fitting:  # by its ends, the message leaves room for more
                 continue
-            if self.rooms.by_model and not step.clamps and self.rooms.is_crowded(cut, self._share(step)):
+            if not step.clamps and self._is_crowded(cut, step):
                 continue
             if step.clamp_user:
                 self.rooms = self._rooms(clamp_user=True)
@@ -232,6 +232,13 @@ class Compaction:
         if self.options.pivot is not None or cut == len(self.ground.messages):
             return False
         return self.rooms.is_heavy(self._stay(cut, folded.shown.plan.settings))
+
+    def _is_crowded(self, cut: int, step: _Step) -> bool:
+        """Large results behind a cut that nobody asked for are to be shortened at once: beside a model's summary they
+        would take the room of the user's words. A log gets its room anyway."""
+        if not self.rooms.by_model or self.options.pivot is not None or self.options.direction == "from":
+            return False
+        return self.rooms.is_crowded(cut, self._share(step))
 
     def _must_fit(self, smallest: Folded | None) -> None:
         """Nothing could be folded: well if everything fits as it is."""
