@@ -2,6 +2,7 @@
 
     Message ── own_words ──> what the user said, or ""
             ── spoken ─────> the same, and summaries of what was said
+            ── retelling ──> a summary that it is, or that a client joined to the user's words
 
 Clients put reminders, command output, project files and notes of their own into user messages. Those are the program's
 words: they change between requests, and no rule or consent may be read from them. Tool results are not looked at.
