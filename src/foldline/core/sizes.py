@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
 from weakref import ReferenceType, ref
@@ -122,7 +123,7 @@ class Sizer:
 
     def __init__(self, counter: Counter) -> None:
         self._counter = counter
-        self._texts: dict[str | tuple[int, int], int] = {}
+        self._texts: OrderedDict[str | tuple[int, int], int] = OrderedDict()  # a dict finds its first ever more slowly
         self._messages: dict[int, tuple[ReferenceType[Message], Size]] = {}  # by the object's own number
         self._sweep_at = SWEPT_FROM
         self.work = Work()
@@ -134,7 +135,7 @@ class Sizer:
         if found is None:
             found = self._count(text)
             if len(self._texts) >= CACHED_TEXTS:
-                del self._texts[next(iter(self._texts))]
+                self._texts.popitem(last=False)
         self._texts[key] = found  # put back last: the first is always the one unused for longest
         return found
 
