@@ -24,8 +24,8 @@ from foldline.core.summary import parse
 from foldline.core.text import beginning
 from foldline.core.usertext import BEGINS, ENDS
 
-SHARE, OURS = 0.5, 0.7
-"""Part of the longest user message's characters that a summary may take, about a third of a checkpoint; and that notes
+SHARE, OURS = 0.25, 0.7
+"""Part of the longest user message's characters that a summary may take, about a sixth of a checkpoint; and that notes
 of our own may take, in which nearly every word is the user's or the agent's."""
 BEHIND_SHARE = 4
 """What stands behind the notes takes at most this part of that: it may be a dump."""
