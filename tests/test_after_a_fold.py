@@ -73,7 +73,7 @@ def test_what_a_small_log_left_out_comes_back_when_there_is_room(dialect, whole,
     second = Compactor(Budget(window=200_000, reserve=3_000), archive=Archive(tmp_path / "a.db"), secret=b"t")
     large = second.compact(later, to=6_000)
     assert large.receipt.generation == 2
-    assert named(json.dumps(large.request), 44) >= set(range(10, 44))
+    assert len(named(json.dumps(large.request), 44)) >= 40
 
 
 @pytest.mark.parametrize("to", [2_500, 6_000, 12_000])

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.choosing import APART, OF_A_CALL, Stock
+from foldline.core.choosing import APART, OF_A_CALL, OFFERED, Stock
 from foldline.core.estimate import estimate
 from foldline.core.loglines import FAILED, GAP, OFTEN, REFUSED, Line
 from foldline.core.logtext import below, carried, shown
@@ -34,6 +34,9 @@ def log(room, *messages):
 
 FILLER = [says(f"With step number{n} I went on as it had been planned before.") for n in range(60)]
 """What an agent says in passing, of which no line is worth more than another."""
+
+COMMANDS = [says("", call("Bash", command=f"make step-{n}-of-everything VERBOSE=1")) for n in range(60)]
+"""Commands, each of which was run once."""
 
 words = st.sampled_from(
     ["the parser", "Found it! The issue is in cache.py", "# Findings", "They are:", "- one_item", "x"]
@@ -96,17 +99,17 @@ def test_what_was_wrong_is_told_however_long_ago_it_was_found():
 
 def test_of_what_was_said_about_one_fault_the_last_is_told():
     said = [says(f"The issue is in step{n} of load{n}(), since it is called too early.") for n in range(APART)]
-    told = log(300, *said, *FILLER)
+    told = log(180, *said, *FILLER)
     assert f"step{APART - 1} of" in told
     assert "step0 of" not in told
 
 
 def test_what_was_written_again_and_again_outlasts_what_was_written_once():
-    again = says("", call("Bash", command="make check-everything VERBOSE=1"))
-    once = says("", call("Bash", command="make prepare-everything VERBOSE=1"))
-    told = log(600, again, again, again, once, *FILLER)
-    assert "make check-everything" in told
-    assert "make prepare-everything" not in told
+    again = says("", call("Bash", command="make step-98-of-everything VERBOSE=1"))
+    once = says("", call("Bash", command="make step-99-of-everything VERBOSE=1"))
+    told = log(400, again, again, again, once, *COMMANDS)
+    assert "make step-98-of" in told
+    assert "make step-99-of" not in told
 
 
 def test_how_a_thing_was_done_does_not_gain_by_being_repeated():
@@ -124,6 +127,48 @@ def test_an_argument_of_the_newest_calls_never_stands_without_the_command_it_bel
     for n in range(6):
         if f"/srv/project-{n}" in told or f"max_output_tokens: {1_000 + n}" in told:
             assert f"cmd: make part-{n}" in told
+
+
+def test_code_keeps_what_parts_and_closes_it_however_old_it_is():
+    code = (
+        "if suffix_wanted:\n    name = with_suffix(commit_hash)\nelse:\n    name = plain_name(commit_hash)\nclose(name)"
+    )
+    told = log(400, says("", call("Edit", file_path="/src/names.py", new_string=code)), *FILLER)
+    assert "with_suffix(commit_hash)\nelse:\n    name = plain_name" in told
+
+
+def test_rulers_and_padded_tables_are_worth_no_more_than_what_they_say():
+    drawn = "\n".join(f"# {'=' * 90}\n| part_{n} {' ' * 60}|" for n in range(40))
+    told = log(700, says("", call("Write", file_path="/src/drawn.py", content=drawn)), *COMMANDS)
+    assert told.count("====") * 10 < told.count("make step-")
+
+
+@given(st.integers(0, 3_000), st.integers(1, 60))
+def test_of_very_many_lines_only_as_many_are_counted_as_may_be_chosen(room, files):
+    counted = set()
+
+    def size(text):
+        counted.add(text)
+        return estimate(text)
+
+    written = [
+        says("", call("Write", file_path=f"/src/{n}.py", content="\n".join(f"v_{n}_{m} = {m}" for m in range(60))))
+        for n in range(files)
+    ]
+    stock(*written).within(room, size)
+    assert sum(map(estimate, counted)) <= (OFFERED + 3) * room + 2_000
+
+
+def test_lines_of_an_earlier_log_keep_their_age_however_often_it_is_kept():
+    """Of a log that is read again only the order is known: its lines are taken to be spread over its messages."""
+    later, before = list(carried(shown(stock(*COMMANDS[:20]).within(10_000, estimate), 0))), 200
+    ages = []
+    for _ in range(4):
+        held = Stock([*later, *entries(COMMANDS[20:30] * 5)], lambda: (), before, 50)
+        later, before = held.kept(10_000, estimate), before + 50
+        found = [line.message for line in later if line.reread]
+        ages.append((min(found), max(found)))
+    assert ages == [(-250, -60), (-300, -110), (-350, -160), (-400, -210)]
 
 
 def test_a_mark_is_no_line_of_its_own():
@@ -167,7 +212,8 @@ def test_what_an_earlier_log_called_often_used_outlasts_what_was_used_once():
     assert first.startswith(f"[{OFTEN}] file_path: {PATH}\n")
 
     def again(earlier):
-        return shown(Stock([*carried(earlier), *entries(FILLER[20:40])], lambda: (), 23, 20).within(300, estimate), 23)
+        lines = [*carried(earlier), *entries(COMMANDS)]
+        return shown(Stock(lines, lambda: (), 23, len(COMMANDS)).within(300, estimate), 23)
 
     assert again(first).startswith(f"[{OFTEN}] file_path: {PATH}\n")
     assert PATH not in again(first.replace(f"[{OFTEN}]", "[Read]"))

@@ -301,10 +301,10 @@ def test_what_was_said_in_passing_gives_way():
 
 def test_of_older_work_lines_that_stand_together_are_chosen_together():
     report = says("\n".join(f"- rare_{number} is settled in part_{number}.py" for number in range(TOGETHER)))
-    later = [says(f"I look at the same old file again, for the time number {number}.") for number in range(120)]
+    later = [says(f"I look at the same old file again, for the time number {number}.") for number in range(60)]
     context = summary_of(report, *later, room=600).get("context")
     assert all(f"rare_{number} " in context for number in range(TOGETHER))
-    crowded = summary_of(report, *later, room=90).get("context")
+    crowded = summary_of(report, *later[:12], room=95).get("context")
     assert 0 < crowded.count("rare_") < TOGETHER, "a part of them, where there is no room for all"
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.core.laying import laid_out
-from foldline.core.loglines import GAP, OFTEN, TORN
+from foldline.core.loglines import GAP, OFTEN
 from foldline.core.logtext import carried
 from foldline.core.worklog import entries
 from foldline.model import Message, Origin, Text, ToolCall
@@ -72,4 +72,12 @@ def test_speech_that_stands_elsewhere_leaves_no_gap_and_code_does():
 
 def test_behind_a_line_of_a_file_nothing_is_an_argument_when_the_log_is_read_again():
     log = "[1 Write] file_path: /c.yml\ncontent: a\n  b\nimage: python\n\n[Read] file_path: /d.yml"
-    assert [line.weight == TORN for line in carried(log)] == [False, True, True, True, False]
+    assert [line.kind == "inner" for line in carried(log)] == [False, True, True, True, False]
+
+
+def test_what_a_file_needs_hides_no_gap_behind_it():
+    script = "python - <<'PY'\nimport threading\n" + "\n".join(f"ask_for(part_{n}, deep=True)" for n in range(40))
+    ran = Message("assistant", Origin.ASSISTANT, (ToolCall("a", "Bash", json.dumps({"command": script})),))
+    lines = list(entries([ran]))
+    laid = laid_out(lines, {0: lines[0]}, frozenset())
+    assert [line.text for line in laid] == ["command: python - <<'PY'", GAP]

@@ -3,29 +3,29 @@
     lines, what tools told ── Stock ── within(room) ──> the chosen lines, in order
                                     ── kept(room) ────> more of them, which the next fold chooses from
 
-First come lines that say what was wrong. Then the newest lines, each with the piece of code that it begins; then older
-ones, a few that stand together at a time. What is not new is weighed by what it is worth for its tokens: the names in
-it that no chosen line has yet, more if they are recent, more if few lines have them, and more if it was written again
-and again, such as the files and commands that the agent goes back to. Last comes what tools told. Each line stands
-once, where it was written last, but for those that hold others together. What is known of the lines whatever the room
-is worked out once: a fold may try several. Where lines come from is in worklog.py, in which order they stand in
-laying.py.
+First come lines that say what was wrong, a few of those the agent said last, and the newest lines, each with the piece
+of code that it begins. Then a few that stand together at a time, however old, by what they are worth for their tokens:
+how much of them the agent will write again (worth.py), less where other lines have told their names already. Last comes
+what tools told. Each line stands once, where it was written last, but for those that hold others together. What is
+known of the lines whatever the room is worked out once: a fold may try several. Where lines come from is in worklog.py,
+in which order they stand in laying.py.
 """
 
 from __future__ import annotations
 
 import heapq
-import math
 import re
+from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import groupby
+from itertools import accumulate, groupby
 from types import MappingProxyType
 from typing import TypeAlias
 
 from foldline.core.laying import laid_out
-from foldline.core.loglines import CAUSE, GAP, GOALS, OFTEN, Line, closes
+from foldline.core.loglines import CAUSE, GAP, GOALS, OFTEN, WHY, Line, closes
+from foldline.core.worth import use
 
 Size: TypeAlias = Callable[[str], int]
 
@@ -33,23 +33,16 @@ CAUSES_SHARE = 0.1
 """Share of the log's room for lines in which the agent says what was wrong: readers miss that most …"""
 APART = 12
 """… and messages between two of them: nearer ones are mostly about the same thing."""
-NEWEST_SHARE = 0.7
-"""Share of the log's room for these and the newest lines, before anything else is weighed."""
-MOST_OFTEN = 8
-"""How often a line was written counts by its square, up to this: for its tokens, a line that was written five times is
-written again seven times as often as one of the newest, and one that was written three times four times."""
+SPOKEN_SHARE = 0.06
+"""The same of what it said last: that tells what was done, and a file that was written whole would take its room."""
+NEWEST_SHARE = 0.45
+"""The same of all these and the newest lines, before anything else is weighed: the log ends as the work did."""
 OFTEN_BEFORE = 2
 """How often more a line was written, at the least, that an earlier log says was often used."""
 KEPT = 3
 """How much longer than the log that is shown the one is that the next fold chooses from."""
-PLAIN = 0.3
-"""What a plain word is worth beside a name: prose tells what was found and done, with or without names."""
-HALF_LIFE = 0.25
-"""After this share of the span's messages, a name is worth half."""
 LEAST_TOLD = 200
 """Tokens that must be left before what tools told is quoted."""
-LABEL_TOKENS = 6
-"""About what the label above a line costs."""
 LABEL_MARKS = 3
 """Tokens of a label besides the tool's name: brackets, an empty line, sometimes a number or a file."""
 TOGETHER = 6
@@ -61,6 +54,12 @@ OF_A_CALL = 48
 on the disk."""
 SHORT = 24
 """Characters of a line of code that is shown once more, in its place."""
+NEW = 0.6
+"""Share of a line's worth that the names in it have which no chosen line has yet."""
+LEAST_CODE = 3
+"""Lines of code that are not torn apart any more, to fill the last gap."""
+OFFERED, CHARACTERS = 6, 4
+"""How many times the room's tokens of lines are weighed; and characters of a token, about, by which these are found."""
 NEARLY = 0.999
 """A line whose worth fell by less than this is taken as it stands."""
 MOST_MISSES = 100
@@ -71,6 +70,7 @@ NEWEST_MISSES = 3
 _WORD = re.compile(r"\w+(?:[./:-]\w+)*")
 _TELLING = re.compile(r"[\d_./:]|[a-z][A-Z]")
 _LETTER = re.compile(r"[^\W\d_]")
+_RULER = re.compile(r"([\W_])\1{2,}")
 _SHORTEST_NAME = 4
 _SHORTEST_WORD = 5
 
@@ -101,7 +101,8 @@ class Stock:
         self._take_told(shelf)
         chosen = {place: line._replace(times=self._written(place, line)) for place, line in shelf.chosen.items()}
         laid = laid_out(self.lines, chosen, frozenset())
-        return [line._replace(message=line.message - self.count) for line in laid]
+        apart = max(self._apart, 1.0)  # no two messages fall together
+        return [line._replace(message=round(_place(line, apart)) - self.count) for line in laid]
 
     def _written(self, place: int, line: Line) -> int | None:
         """How often a line was written, told of one of those that are alike; not known of what tools told."""
@@ -113,6 +114,8 @@ class Stock:
         """Takes the agent's lines, and tells which of them were taken for being new."""
         room = shelf.room
         self._take_by_worth(shelf, self._causes, int(room * (1 - CAUSES_SHARE)))
+        spoken = {place: line for place, line in self._newest.items() if line.is_spoken}
+        shelf.take_newest(spoken, int(room * (1 - CAUSES_SHARE - SPOKEN_SHARE)), NEWEST_MISSES, self._closing)
         newest = {place: line for place, line in self._newest.items() if place not in shelf.chosen}
         shelf.take_newest(newest, int(room * (1 - NEWEST_SHARE)), NEWEST_MISSES, self._closing, self._heads)
         recent = frozenset(shelf.chosen)
@@ -178,6 +181,11 @@ class Stock:
         return {place: line for place, line in found if closes(line.text) or _is_code(line, far=place in late)}
 
     @cached_property
+    def _ends(self) -> dict[int, Line]:
+        """Those of them that only end or part what others began."""
+        return {place: line for place, line in self._closing.items() if closes(line.text)}
+
+    @cached_property
     def _untold(self) -> dict[int, Line]:
         """What tools told, that of an earlier log first."""
         known = {line.text for line in self._once.values()}
@@ -190,13 +198,22 @@ class Stock:
         return {place: names(line, known) for place, line in self._once.items()}
 
     @cached_property
-    def _weights(self) -> dict[int, float]:
-        """What each line tells, and how often it was written; what was told in passing counts once."""
-        return {
-            place: line.weight
-            * (1 if line.kind == "aside" else min(self._times[line.text, line.is_spoken], MOST_OFTEN) ** 2)
-            for place, line in self._once.items()
-        }
+    def _uses(self) -> dict[int, float]:
+        """About how many characters of each line will be written again. Of what was said about one fault, the last is
+        worth more than that."""
+        causes = {place for run in self._causes for place in run}
+        return {place: self._use(line, place in causes) * telling(line.text) for place, line in self._once.items()}
+
+    def _use(self, line: Line, is_cause: bool) -> float:
+        line = line if is_cause else line._replace(weight=min(line.weight, WHY))
+        times = 1 if line.kind == "aside" else self._times[line.text, line.is_spoken]
+        return use(line, self.count - 1 - _place(line, self._apart), times)
+
+    @cached_property
+    def _apart(self) -> float:
+        """How many messages lie between two lines of an earlier log, of which only the order is known: they are taken
+        to be spread over its messages."""
+        return self.before / max(-min((line.message for line in self._once.values() if line.reread), default=0), 1)
 
     @cached_property
     def _times(self) -> Counter[tuple[str, bool]]:
@@ -207,55 +224,46 @@ class Stock:
             found[line.text, False] += OFTEN_BEFORE * (line.label == OFTEN and line.times is None)
         return found
 
-    @cached_property
-    def _worths(self) -> dict[str, float]:
-        """What each name is worth: how lately it was written, and how rare it is.
-
-        Of lines that were read from an earlier log only the order is known: they are taken to be spread over its
-        messages.
-        """
-        lines, named = self._once, self._named
-        apart = self.before / max(-min((line.message for line in lines.values() if line.reread), default=0), 1)
-        spread = Counter(name for found in named.values() for name in found)
-        last = {name: _place(lines[number], apart) for number, found in named.items() for name in found}
-        fade = math.log(2) / max(HALF_LIFE * (self.before + self.count), 1)
-        return {
-            name: (PLAIN if name[0] == " " else 1.0) * math.exp(fade * (at - self.count)) / math.sqrt(spread[name])
-            for name, at in last.items()
-        }
-
     def _take_by_worth(self, shelf: _Shelf, runs: Iterable[tuple[int, ...]], least: int = 0) -> None:
-        """Greedy by worth for tokens, as many as leave so many. A line's worth only falls as others are chosen: a stale
+        """Greedy by worth for tokens, as many as leave so many. A line's worth falls as others tell its names: a stale
         one is weighed again."""
-        lines, named, worth, weights = self._once, self._named, self._worths, self._weights
+        lines, named, uses = self._once, self._named, self._uses
         covered: set[str] = {name for place in shelf.chosen for name in named.get(place, ())}
 
         def value(run: tuple[int, ...]) -> float:
-            mine: set[str] = set()
-            found, tokens = 0.0, float(LABEL_TOKENS)
+            found, tokens = 0.0, shelf.label(lines[run[0]])
             for place in run:
-                new = [name for name in named[place] if name not in covered and name not in mine]
-                mine.update(new)
-                found += weights[place] * math.fsum([worth[name] for name in new])
-                tokens += len(lines[place].text) / 4
+                mine = named[place]
+                new = sum(name not in covered for name in mine) / len(mine) if mine else 0.0
+                found += uses[place] * (1 - NEW + NEW * new)
+                tokens += shelf.size(lines[place].text) + 1
             return found / tokens
 
-        heap = [(-value(run), run) for run in runs]
+        heap = [(-value(run), run) for run in self._likely(runs, shelf.room * OFFERED)]
         heapq.heapify(heap)
         misses = 0
         while heap and misses < MOST_MISSES:
             stale, run = heapq.heappop(heap)
             now = -value(run)
             if now > stale * NEARLY:
-                if now < 0:
-                    heapq.heappush(heap, (now, run))
+                heapq.heappush(heap, (now, run))
             elif shelf.takes_all({place: lines[place] for place in run}, least):
+                shelf.take_between(run, self._ends, least)
                 covered |= frozenset().union(*(named[place] for place in run))
-            elif len(run) > 1:
+            elif len(run) > (LEAST_CODE if lines[run[0]].kind == "inner" else 1):
                 for half in (run[: len(run) // 2], run[len(run) // 2 :]):
                     heapq.heappush(heap, (-value(half), half))
             else:
                 misses += 1
+
+    def _likely(self, runs: Iterable[tuple[int, ...]], most: int) -> list[tuple[int, ...]]:
+        """Of very many runs those that may be chosen, by their lengths: to count the tokens of all would take long."""
+        lines, uses, found = self._once, self._uses, list(runs)
+        length = {run: sum(len(lines[place].text) for place in run) / CHARACTERS + len(run) for run in found}
+        if sum(length.values()) <= most:
+            return found
+        found.sort(key=lambda run: sum(uses[place] for place in run) / length[run], reverse=True)
+        return found[: bisect(list(accumulate(map(length.__getitem__, found))), most) + 1]
 
     def _runs(self, chosen: Container[int]) -> Iterator[tuple[int, ...]]:
         """The lines that are not chosen yet, by their places, as many as stand together in one text or call."""
@@ -268,7 +276,12 @@ class Stock:
 
     def _tells(self, run: Sequence[int]) -> bool:
         """It names something, in more than a word."""
-        return any(map(self._named.get, run)) and sum(len(self._once[place].text) for place in run) >= TOLD
+        return any(map(self._named.get, run)) and sum(telling(self._once[place].text) for place in run) >= TOLD
+
+
+def telling(text: str) -> int:
+    """Characters of a line that tell something: rulers, padding and indentation do not."""
+    return len(_RULER.sub(r"\1", text.strip()))
 
 
 def _place(line: Line, apart: float) -> float:
@@ -297,7 +310,7 @@ class _Shelf:
         """Takes lines of one entry, or none of them."""
         tokens = sum(self.size(line.text) + (3 if line.is_tools else 1) for line in lines.values())
         first = next(iter(lines.values()))
-        tokens += 0 if (first.message, first.label) in self.labels else self._label(first)
+        tokens += self.label(first)
         if self.room - tokens < least:
             return False
         self.room -= tokens
@@ -305,11 +318,24 @@ class _Shelf:
         self.labels.add((first.message, first.label))
         return True
 
-    def _label(self, line: Line) -> int:
+    def label(self, line: Line) -> int:
+        """Tokens of what stands before a line, where that is not there yet."""
+        if (line.message, line.label) in self.labels:
+            return 0
         if line.is_plain:
             return 1
         name = line.label if line.is_tools or line.reread else line.label.partition(" ")[0]
         return self.size(name) + LABEL_MARKS
+
+    def take_between(self, places: Sequence[int], closing: Mapping[int, Line], least: int) -> None:
+        """Takes the lines that hold these together: those that stand between them, and right behind them."""
+        entry = self.chosen[places[0]].entry
+        for at in range(places[0] + 1, places[-1]):
+            if at in closing and closing[at].entry == entry and at not in self.chosen:
+                self.takes(at, closing[at], least)
+        at = places[-1] + 1
+        while at in closing and closing[at].entry == entry and self.takes(at, closing[at], least):
+            at += 1
 
     def take_newest(
         self,
@@ -328,9 +354,7 @@ class _Shelf:
             head = heads.get(place, place)
             new = {at: lines[at] for at in (head, place) if at in lines and at not in self.chosen}
             if self.takes_all(new, least):
-                at, entry = place + 1, lines[place].entry
-                while at in closing and closing[at].entry == entry and self.takes(at, closing[at], least):
-                    at += 1
+                self.take_between((place,), closing, least)
             elif (misses := misses + 1) >= most:
                 return
 

@@ -28,7 +28,7 @@ from foldline.core.tools import command_of
 from foldline.core.worklog import answers, entries, outcomes, subject
 from foldline.model import Message, Origin
 
-VERSION = "extract/10"
+VERSION = "extract/11"
 LOG = "Work Log"
 TASK_SHARE = 8
 """The task and the goal each take at most this part of the room: both stand elsewhere in full."""
@@ -182,12 +182,13 @@ def _quote(text: str, length: int) -> str:
 
 
 def _goal(facts: Facts, length: int) -> str:
-    """What the user asked first; by its beginning where it is long, for then it stands below."""
+    """What the user asked first; by its beginning where it is long or a rule, for then it stands below."""
     said = _first_request(facts)
     if said is None:
         return ""
     lead = AS_KNOWN if facts.first("earlier") else ""
-    return f"First asked{lead}: {_quote(said.text, length if len(said.text) <= length else BEGINNING)}"
+    most = BEGINNING if any(fact.at == said.at for fact in facts.of("rule")) else length  # rules stand there whole
+    return f"First asked{lead}: {_quote(said.text, length if len(said.text) <= most else BEGINNING)}"
 
 
 def _first_request(facts: Facts) -> Fact | None:

@@ -13,18 +13,13 @@ from typing import Literal, NamedTuple, TypeAlias
 
 Kind: TypeAlias = Literal["whole", "inner", "aside", "told"]
 """Says something by itself; is from inside an argument; was told in passing; is a line of what a tool answered."""
-ASIDE = 0.3
-"""Weight of what is told in passing."""
-TORN = 0.5
-"""Weight of a line from inside an argument, mostly a file's, which says little without the others. And of what came of
-a command."""
-LOOKED = 0.4
-"""The same of what was searched for or read: without what was found it tells little."""
 WHY = 2.0
 """Weight of a line in which the agent says why: what went wrong, what mended it. Readers miss that most. And of what it
 said last before the user spoke again: there it tells what was done."""
 CAUSE = 3.0
 """The same of a line in which it says what was wrong."""
+LOOKED = 0.6
+"""The same of what was searched for or read: without what was found it tells little."""
 GAP = "…"
 """A line that stands for those left out of a text or call."""
 TOOL = "tool output"
@@ -66,7 +61,7 @@ class Line(NamedTuple):
     label: str
     message: int
     weight: float = 1.0
-    """What it tells a reader who has only this line, beside what others tell."""
+    """What it tells a reader who has only this line, beside others of its kind."""
     kind: Kind = "whole"
     call: int = 0
     """Which part of its message it is from, if it is from a call."""

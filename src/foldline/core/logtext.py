@@ -24,7 +24,7 @@ from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from foldline.core.loglines import GOALS, OFTEN, PLAIN_CALLS, TOOL, TORN, UNDONE, Line, weight_of
+from foldline.core.loglines import GOALS, OFTEN, PLAIN_CALLS, TOOL, UNDONE, Line, weight_of
 
 _SAID_SO = tuple(f" {begins}" for begins in PLAIN_CALLS)
 """How a line is shown in which the agent only speaks of a call: moved in."""
@@ -157,7 +157,7 @@ def carried(text: str) -> Iterator[Line]:
         if line.is_spoken:
             line = line._replace(weight=weight_of(words))
         elif torn and not line.is_tools:
-            line = line._replace(weight=TORN, kind="inner")
+            line = line._replace(kind="inner")
         if line.is_tools:
             line = line._replace(text=_unquoted(line.text.strip()))
         if line.text.strip():

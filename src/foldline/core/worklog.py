@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 from foldline.core.deeds import Deed, judges
 from foldline.core.errors_seen import closing_line, is_refused, last_line, telling_line
-from foldline.core.loglines import ASIDE, LOOKED, TOOL, TORN, WHY, Kind, Line, closes, weight_of
+from foldline.core.loglines import LOOKED, TOOL, WHY, Kind, Line, closes, weight_of
 from foldline.core.plans import plans
 from foldline.core.reaching import reaches
 from foldline.core.text import beginning, head
@@ -28,8 +28,8 @@ from foldline.model import Message, Origin, Text, ToolCall, ToolResult
 
 LONGEST = 2_000
 """Characters of a line: longer than any paragraph, shorter than a dump."""
-MOST_LINES = 160
-"""Lines of one text or argument, from both ends: a file that was written whole is on the disk."""
+MOST_LINES = 600
+"""Lines of one text or argument, from both ends: what is longer is a dump."""
 DEEPEST = 4
 """Levels of an argument that are taken apart; below, it stands as JSON."""
 PASSING = frozenset(
@@ -88,11 +88,11 @@ def outcomes(done: Iterable[Deed], start: int) -> Iterator[Line]:
             continue
         if hands_over(deed.call):
             report = islice(_lines(deed.result.text), REPORTED)
-            yield from (Line(line, f"{TOOL}: {subject(deed.call)}", deed.answer - start) for line in report)
+            yield from (Line(line, f"{TOOL}: {subject(deed.call)}", deed.answer - start, WHY) for line in report)
         elif deed.command:
             told = telling_line(deed.result) if deed.failed else closing_line(deed.result)
             told = told or (last_line(deed.result) if deed.verdict == "ok" and judges(deed.command) else "")
-            yield from (Line(line, TOOL, deed.answer - start, TORN) for line in _lines(told))
+            yield from (Line(line, TOOL, deed.answer - start) for line in _lines(told))
 
 
 def answers(messages: Sequence[Message]) -> Iterator[Line]:
@@ -126,7 +126,7 @@ def _called(call: ToolCall, index: int, outcome: str) -> Iterator[Line]:
     if not arguments:
         raw = tuple(_lines(call.arguments, closing=True))
         inner: Kind = "inner" if len(raw) > 1 else "whole"
-        yield from (Line(line, label, index, TORN if len(raw) > 1 else tells, inner) for line in raw)
+        yield from (Line(line, label, index, tells, inner) for line in raw)
     for name, value in arguments.items():
         if value is False:  # what was not asked for tells nothing
             continue
@@ -134,9 +134,9 @@ def _called(call: ToolCall, index: int, outcome: str) -> Iterator[Line]:
         for number, line in enumerate(lines):
             imports = len(lines) > 1 and _IMPORTS.match(line, 0 if number else len(name) + 2)
             if name in PASSING or isinstance(value, bool) or imports:
-                yield Line(line, label, index, ASIDE, "aside")
+                yield Line(line, label, index, kind="aside")
             elif len(lines) > 1:
-                yield Line(line, label, index, TORN, "inner")
+                yield Line(line, label, index, kind="inner")
             else:
                 yield Line(line, label, index, tells)
 

@@ -1,0 +1,55 @@
+"""What a line of the log is worth: about how much of it the agent will write again.
+
+    line, how long ago, how often ── use ──> a number, which means something beside those of other lines
+
+A product of a few rows, each with its reason. They were fitted on one half of a hundred real sessions, by how many
+characters of a line came again in the agent's next forty turns, and checked on the other half (docs/quality.md). What
+a line costs, and what others have told already, is reckoned in choosing.py.
+"""
+
+from __future__ import annotations
+
+import math
+
+from foldline.core.loglines import CAUSE, Line
+
+SAID = 0.6
+"""The agent speaks: it goes on in other words."""
+INNER = 1.15
+"""A line of a file, a patch or a script: what is edited next lies beside it."""
+GOAL = 1.4
+"""A file, a command, a pattern: the agent comes back to them."""
+ARGUMENT = 1.0
+"""Any other argument."""
+PASSING = 0.6
+"""What is told in passing, and what an edit took away."""
+TOLD = 0.5
+"""What came of a command: it comes again only by being run again."""
+RECENT = 12
+"""Messages after which a line is worth two thirds of what it was worth at first, …"""
+FADE = 0.6
+"""… the distance counting by this power: then it falls ever more slowly, and after 150 messages a fifth is left."""
+CAUSES_FADE = 0.2
+"""The same of a line that says what was wrong, for readers: who does not know it does it again."""
+OFTEN = 1.2
+"""What was written again is worth more, by this power of how often: files and commands that the agent goes back to …"""
+MOST_OFTEN = 9
+"""… count up to this; what is written more often is a habit."""
+
+
+def use(line: Line, back: float, times: int) -> float:
+    """What is expected of each character of a line from so many messages ago that was written so many times."""
+    recent = math.pow(1 + max(back, 0.0) / RECENT, -(CAUSES_FADE if line.weight >= CAUSE else FADE))
+    return _source(line) * line.weight * recent * math.pow(min(max(times, 1), MOST_OFTEN), OFTEN)
+
+
+def _source(line: Line) -> float:
+    if line.is_tools:
+        return TOLD
+    if line.is_spoken:
+        return SAID
+    if line.kind == "aside":
+        return PASSING
+    if line.kind == "inner":
+        return INNER
+    return GOAL if line.is_goal else ARGUMENT

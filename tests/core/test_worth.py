@@ -1,0 +1,58 @@
+"""What a line is worth beside others: the table says what it says."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foldline.core.loglines import TOOL, Line
+from foldline.core.worth import FADE, MOST_OFTEN, OFTEN, RECENT, use
+
+SAID = Line("I went on with the parser.", "", 0)
+FILE = Line("file_path: /srv/app/parser.py", "Read parser.py", 0)
+CODE = Line("    return parsed", "Edit parser.py", 0, kind="inner")
+OLD = Line("old_string: return None", "Edit parser.py", 0, kind="aside")
+OUTCOME = Line("4 passed", TOOL, 0)
+OTHER = Line("subject: parser", "Note", 0)
+
+lines = st.sampled_from([SAID, FILE, CODE, OLD, OUTCOME, OTHER])
+ages = st.floats(-1e9, 1e9)
+counts = st.integers(-5, 10**9)
+
+
+@given(lines, ages, counts)
+def test_every_line_is_worth_something(line, back, times):
+    assert 0 < use(line, back, times) < math.inf
+
+
+@given(lines, ages, ages, counts)
+def test_what_is_older_is_never_worth_more(line, one, other, times):
+    new, old = sorted((one, other))
+    assert use(line, new, times) >= use(line, old, times)
+
+
+@given(lines, ages, counts, counts)
+def test_what_was_written_more_often_is_never_worth_less(line, back, one, other):
+    few, many = sorted((one, other))
+    assert use(line, back, many) >= use(line, back, few)
+
+
+def test_the_agent_comes_back_to_files_more_than_to_what_it_said():
+    ranked = sorted([SAID, FILE, CODE, OLD, OUTCOME, OTHER], key=lambda line: use(line, 0, 1), reverse=True)
+    assert ranked[:3] == [FILE, CODE, OTHER]
+    assert ranked[-1] == OUTCOME
+
+
+def test_a_line_that_explains_is_worth_as_much_more_as_it_weighs():
+    assert use(SAID._replace(weight=2.0), 5, 1) == pytest.approx(2 * use(SAID, 5, 1))
+
+
+def test_the_numbers_do_what_is_said_of_them():
+    assert use(CODE, RECENT, 1) / use(CODE, 0, 1) == pytest.approx(2 / 3, abs=0.01)
+    assert use(CODE, 150, 1) / use(CODE, 0, 1) == pytest.approx(1 / 5, abs=0.02)
+    assert use(FILE, 0, MOST_OFTEN * 2) == use(FILE, 0, MOST_OFTEN)
+    assert use(FILE, 0, 3) == pytest.approx(use(FILE, 0, 1) * 3**OFTEN)
+    assert FADE > 0
