@@ -8,7 +8,7 @@ of code that it begins. Then a few that stand together at a time, however old, b
 how much of them the agent will write again (worth.py), less where other lines have told their names already. Last comes
 what tools told. Each line stands once, where it was written last, but for those that hold others together. What is
 known of the lines whatever the room is worked out once: a fold may try several. Where lines come from is in worklog.py,
-in which order they stand in laying.py.
+in which order they stand in laying.py, what those cost that are taken in shelf.py.
 """
 
 from __future__ import annotations
@@ -20,14 +20,11 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, groupby
-from types import MappingProxyType
-from typing import TypeAlias
 
 from foldline.core.laying import laid_out
 from foldline.core.loglines import CAUSE, GAP, GOALS, OFTEN, WHY, Line, closes
+from foldline.core.shelf import Shelf, Size
 from foldline.core.worth import use
-
-Size: TypeAlias = Callable[[str], int]
 
 CAUSES_SHARE = 0.1
 """Share of the log's room for lines in which the agent says what was wrong: readers miss that most …"""
@@ -43,8 +40,6 @@ KEPT = 3
 """How much longer than the log that is shown the one is that the next fold chooses from."""
 LEAST_TOLD = 200
 """Tokens that must be left before what tools told is quoted."""
-LABEL_MARKS = 3
-"""Tokens of a label besides the tool's name: brackets, an empty line, sometimes a number or a file."""
 TOGETHER = 6
 """Older lines of one text or call that are weighed as one: a line by itself is hard to understand."""
 TOLD = 20
@@ -87,7 +82,7 @@ class Stock:
 
     def within(self, room: int, size: Size) -> list[Line]:
         """What was wrong, the newest of the agent's lines, the rest by worth, then what tools told last."""
-        shelf = _Shelf(max(room, 0), size)
+        shelf = Shelf(max(room, 0), size)
         recent = self._take_own(shelf)
         self._take_told(shelf)
         return laid_out(self.lines, shelf.chosen, self._often(shelf.chosen, recent))
@@ -95,7 +90,7 @@ class Stock:
     def kept(self, room: int, size: Size) -> list[Line]:
         """What the next fold chooses from, where this one shows a log in `room`: the lines of a longer one. Their
         messages are counted back from the end, and each says how often it was written."""
-        shelf = _Shelf(room * KEPT, size)
+        shelf = Shelf(room * KEPT, size)
         self._take_own(shelf)
         shelf.room -= room * (KEPT - 1)
         self._take_told(shelf)
@@ -110,7 +105,7 @@ class Stock:
             return None
         return self._times[line.text, line.is_spoken] if place in self._once else 0
 
-    def _take_own(self, shelf: _Shelf) -> frozenset[int]:
+    def _take_own(self, shelf: Shelf) -> frozenset[int]:
         """Takes the agent's lines, and tells which of them were taken for being new."""
         room = shelf.room
         self._take_by_worth(shelf, self._causes, int(room * (1 - CAUSES_SHARE)))
@@ -122,7 +117,7 @@ class Stock:
         self._take_by_worth(shelf, self._runs(shelf.chosen))
         return recent
 
-    def _take_told(self, shelf: _Shelf) -> None:
+    def _take_told(self, shelf: Shelf) -> None:
         if shelf.room > LEAST_TOLD:
             shelf.take_newest(self._untold, 0, MOST_MISSES)
 
@@ -224,7 +219,7 @@ class Stock:
             found[line.text, False] += OFTEN_BEFORE * (line.label == OFTEN and line.times is None)
         return found
 
-    def _take_by_worth(self, shelf: _Shelf, runs: Iterable[tuple[int, ...]], least: int = 0) -> None:
+    def _take_by_worth(self, shelf: Shelf, runs: Iterable[tuple[int, ...]], least: int = 0) -> None:
         """Greedy by worth for tokens, as many as leave so many. A line's worth falls as others tell its names: a stale
         one is weighed again."""
         lines, named, uses = self._once, self._named, self._uses
@@ -292,71 +287,6 @@ def _place(line: Line, apart: float) -> float:
 def _is_code(line: Line, *, far: bool) -> bool:
     """A line that belongs to the piece of code that it stands in; far behind its beginning, if it is short."""
     return line.kind == "inner" and line.text != GAP and (not far or len(line.text) <= SHORT)
-
-
-class _Shelf:
-    """The lines that were chosen, by their places, and the tokens that are left. A label costs once."""
-
-    def __init__(self, room: int, size: Size) -> None:
-        self.room, self.size = room, size
-        self.chosen: dict[int, Line] = {}
-        self.labels: set[tuple[int, str]] = set()
-
-    def takes(self, place: int, line: Line, least: int = 0) -> bool:
-        """Takes a line if at least so many tokens are left then."""
-        return self.takes_all({place: line}, least)
-
-    def takes_all(self, lines: Mapping[int, Line], least: int = 0) -> bool:
-        """Takes lines of one entry, or none of them."""
-        tokens = sum(self.size(line.text) + (3 if line.is_tools else 1) for line in lines.values())
-        first = next(iter(lines.values()))
-        tokens += self.label(first)
-        if self.room - tokens < least:
-            return False
-        self.room -= tokens
-        self.chosen |= lines
-        self.labels.add((first.message, first.label))
-        return True
-
-    def label(self, line: Line) -> int:
-        """Tokens of what stands before a line, where that is not there yet."""
-        if (line.message, line.label) in self.labels:
-            return 0
-        if line.is_plain:
-            return 1
-        name = line.label if line.is_tools or line.reread else line.label.partition(" ")[0]
-        return self.size(name) + LABEL_MARKS
-
-    def take_between(self, places: Sequence[int], closing: Mapping[int, Line], least: int) -> None:
-        """Takes the lines that hold these together: those that stand between them, and right behind them."""
-        entry = self.chosen[places[0]].entry
-        for at in range(places[0] + 1, places[-1]):
-            if at in closing and closing[at].entry == entry and at not in self.chosen:
-                self.takes(at, closing[at], least)
-        at = places[-1] + 1
-        while at in closing and closing[at].entry == entry and self.takes(at, closing[at], least):
-            at += 1
-
-    def take_newest(
-        self,
-        lines: dict[int, Line],
-        least: int,
-        most: int,
-        closing: Mapping[int, Line] = MappingProxyType({}),
-        heads: Mapping[int, int] = MappingProxyType({}),
-    ) -> None:
-        """Takes the last lines, down to so many tokens, each with the head of its call and with those behind it that
-        close it; no more than `most` that do not fit are passed over."""
-        misses = 0
-        for place in reversed(lines):
-            if place in self.chosen:
-                continue
-            head = heads.get(place, place)
-            new = {at: lines[at] for at in (head, place) if at in lines and at not in self.chosen}
-            if self.takes_all(new, least):
-                self.take_between((place,), closing, least)
-            elif (misses := misses + 1) >= most:
-                return
 
 
 def _once(lines: Iterable[Line], first: int = 0) -> dict[int, Line]:

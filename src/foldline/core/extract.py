@@ -14,12 +14,13 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache, partial
 from typing import Any
 
-from foldline.core.choosing import Size, Stock
+from foldline.core.choosing import Stock
 from foldline.core.deeds import Deed
 from foldline.core.errors_seen import is_refused
 from foldline.core.facts import Fact, Facts
 from foldline.core.loglines import FAILED, REFUSED, Line
 from foldline.core.logtext import below, carried, quoted, shown
+from foldline.core.shelf import Size
 from foldline.core.shorten import shorten
 from foldline.core.styles import CHECKPOINT
 from foldline.core.summary import Section, Summary

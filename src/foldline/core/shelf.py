@@ -1,0 +1,85 @@
+"""The room of a log as it is filled: the lines that were taken, what they cost, and the tokens that are left.
+
+    lines, by their places ── Shelf ──> those that found room
+
+A line brings its label, once, and the lines that hold it together with others. Which lines are offered, and in which
+order, is decided in choosing.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TypeAlias
+
+from foldline.core.loglines import Line
+
+Size: TypeAlias = Callable[[str], int]
+
+LABEL_MARKS = 3
+"""Tokens of a label besides the tool's name: brackets, an empty line, sometimes a number or a file."""
+
+
+class Shelf:
+    """The lines that were chosen, by their places, and the tokens that are left. A label costs once."""
+
+    def __init__(self, room: int, size: Size) -> None:
+        self.room, self.size = room, size
+        self.chosen: dict[int, Line] = {}
+        self.labels: set[tuple[int, str]] = set()
+
+    def takes(self, place: int, line: Line, least: int = 0) -> bool:
+        """Takes a line if at least so many tokens are left then."""
+        return self.takes_all({place: line}, least)
+
+    def takes_all(self, lines: Mapping[int, Line], least: int = 0) -> bool:
+        """Takes lines of one entry, or none of them."""
+        tokens = sum(self.size(line.text) + (3 if line.is_tools else 1) for line in lines.values())
+        first = next(iter(lines.values()))
+        tokens += self.label(first)
+        if self.room - tokens < least:
+            return False
+        self.room -= tokens
+        self.chosen |= lines
+        self.labels.add((first.message, first.label))
+        return True
+
+    def label(self, line: Line) -> int:
+        """Tokens of what stands before a line, where that is not there yet."""
+        if (line.message, line.label) in self.labels:
+            return 0
+        if line.is_plain:
+            return 1
+        name = line.label if line.is_tools or line.reread else line.label.partition(" ")[0]
+        return self.size(name) + LABEL_MARKS
+
+    def take_between(self, places: Sequence[int], closing: Mapping[int, Line], least: int) -> None:
+        """Takes the lines that hold these together: those that stand between them, and right behind them."""
+        entry = self.chosen[places[0]].entry
+        for at in range(places[0] + 1, places[-1]):
+            if at in closing and closing[at].entry == entry and at not in self.chosen:
+                self.takes(at, closing[at], least)
+        at = places[-1] + 1
+        while at in closing and closing[at].entry == entry and self.takes(at, closing[at], least):
+            at += 1
+
+    def take_newest(
+        self,
+        lines: dict[int, Line],
+        least: int,
+        most: int,
+        closing: Mapping[int, Line] = MappingProxyType({}),
+        heads: Mapping[int, int] = MappingProxyType({}),
+    ) -> None:
+        """Takes the last lines, down to so many tokens, each with the head of its call and with those behind it that
+        close it; no more than `most` that do not fit are passed over."""
+        misses = 0
+        for place in reversed(lines):
+            if place in self.chosen:
+                continue
+            head = heads.get(place, place)
+            new = {at: lines[at] for at in (head, place) if at in lines and at not in self.chosen}
+            if self.takes_all(new, least):
+                self.take_between((place,), closing, least)
+            elif (misses := misses + 1) >= most:
+                return
