@@ -5,7 +5,8 @@
             ── retelling ──> a summary that it is, or that a client joined to the user's words
 
 Clients put reminders, command output, project files and notes of their own into user messages. Those are the program's
-words: they change between requests, and no rule or consent may be read from them. Tool results are not looked at.
+words: they change between requests, and no rule or consent may be read from them. A command by which the user had the
+client send a prompt is the user's: its name, and what was typed behind that. Tool results are not looked at.
 """
 
 from __future__ import annotations
@@ -35,7 +36,11 @@ _NOTES = re.compile(
     r"|</?(?:command-args|user_query|userRequest|user_message)>",  # wrapped around words that are the user's own
     re.M,
 )
-
+_SENT = re.compile(
+    r"\s*<command-message>[^<>]{0,200}</command-message>\s*<command-name>(/[\w:.-]{1,100})</command-name>\s*"
+    r"(?:<command-args>)?"
+)
+"""How a message begins that Claude Code sent for a command. One that the client itself obeys has its name first."""
 
 BEGINS, ENDS = "# Notes on the conversation so far", "\n# End of the notes"
 """How notes of our own begin and end."""
@@ -129,6 +134,9 @@ def strip(text: str) -> str:
     """The text without injected elements and notes. Where something was taken out from between, a line ends."""
     if "<" not in text and "[Request" not in text and "Caveat:" not in text and "AGENTS.md" not in text:
         return text.strip()
+    sent = _SENT.match(text)
+    if sent:
+        text = f"{sent[1]}\n{text[sent.end() :]}"
     pieces = (piece.strip() for outside in _outside_elements(text) for piece in _NOTES.split(outside))
     return "\n".join(filter(None, pieces))
 
