@@ -203,6 +203,34 @@ def test_a_check_that_passed_since_is_named_and_one_that_passed_before_is_not():
     assert [trouble.cure for trouble in found(edit("x.go", "old text is not there", failed=True), passing)] == [""]
 
 
+def test_places_that_a_log_names_are_no_faults_where_the_check_says_that_all_passed():
+    failing = run("go test -run TestStop ./...", "--- FAIL: TestStop (0.3s)\nFAIL\tcli/x\t0.3s")
+    log = "    x_test.go:50: Session A has 1 checkpoint\n--- PASS: TestGo (0.1s)\nPASS\n"
+    [trouble] = found(failing, run("go test -v ./... | tail -4", f"{log}ok  \tcli/x\t1.891s\n"))
+    assert trouble.cure == "perhaps cured: `go test -v ./... | tail -4` passed later"
+    [trouble] = found(failing, run("go test -v ./... | tail -4", log))
+    assert trouble.cure == ""
+    broken = f"{log}y_test.go:3: failed to open\nok  \tcli/x\t1.891s\n"
+    assert [trouble.cure for trouble in found(failing, run("go test -v ./... | tail -4", broken))] == [""]
+
+
+@pytest.mark.parametrize(
+    ("failing", "passing"),
+    [
+        ("--- FAIL: TestStop (0.3s)\nFAIL\tcli/x\t0.3s", "--- PASS: TestStop (0.2s)\n--- FAIL: TestGo (0.1s)\nFAIL"),
+        ("FAILED t.py::test_stop - KeyError: 1\n1 failed", "t.py::test_stop PASSED\nFAILED t.py::test_go\n1 failed"),
+    ],
+)
+def test_a_test_that_passed_later_is_cured_whatever_else_failed_then(failing, passing):
+    then, now = run("make test", failing), run("make test-all", passing)
+    cured, other = found(then, edit("x.go"), now)
+    assert cured.cure == "it passed later in `make test-all`"
+    assert other.cure == ""
+    assert [trouble.cure for trouble in found(now, then)][-1] == ""
+    alike = run("make test-all", passing.replace("TestStop", "TestStopAll").replace("test_stop", "test_stop_all"))
+    assert next(iter(found(then, alike))).cure == ""
+
+
 def test_a_slip_with_a_tool_is_forgotten_once_made_good_and_another_request_makes_nothing_good():
     assert found(edit("a.py", "String to replace not found", True), edit("a.py")) == ()
     [trouble] = found(edit("a.py", "String to replace not found", True), edit("b.py"))

@@ -47,6 +47,8 @@ _LOCATED = re.compile(
 """A place in a file and what is wrong there, perhaps behind the name of the task that found it."""
 _TEST = re.compile(r"[ \t]{0,40}--- FAIL: |FAILED[ \t]\S+::")
 """A line that names a test, …"""
+_NAMED = re.compile(r"(?:--- FAIL: |FAILED[ \t])(?P<name>\S{3,200})")
+"""… by which it is known again, …"""
 _BECAUSE = " - "
 """… perhaps with the reason behind this, …"""
 _REASONS = re.compile(
@@ -109,6 +111,8 @@ _NONE = re.compile(
     r"\b(?:0|no) (?:failed|failing|failures?|errors?|problems?|issues?)\b|\b(?:failed|failures|errors): 0\b", re.I
 )
 """… but for one that says that nothing is."""
+_ALL_WELL = re.compile(r"ok[ \t]+\S+[ \t]+(?:\d[\d.]*m?s|\(cached\))")
+"""The last line of a check that prints it only when nothing failed: places that its log names are no faults then."""
 _ENDS = 600
 """Characters at the end of an output in which that is sought."""
 _LOOK = 20_000
@@ -155,7 +159,7 @@ def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
             changed += [touch.path for touch in deed.touched if touch.action in ("edited", "written")]
     failed = any(judges(item.deed.command) for item in waiting.values())
     passed = next(filter(_passes, reversed(done[-LATEST:])), None) if failed else None
-    left = [_since(item, passed, acts) for item in waiting.values()]
+    left = [_since(item, passed, acts, done[-LATEST:] if failed else ()) for item in waiting.values()]
     open_ = [*(trouble for trouble in left if not trouble.cure), *refused]
     cured += [trouble for trouble in left if trouble.cure]
     in_order = attrgetter("message")
@@ -166,19 +170,36 @@ def _passes(deed: Deed) -> bool:
     """A check that says at its end that all is well."""
     if deed.result is None or deed.failed or not judges(deed.command):
         return False
-    lines = deed.result.text[-_ENDS:].splitlines()
-    ill = (_BROKE.search(_NONE.sub("", line)) or _LOCATED.match(line) for line in lines)
+    lines = deed.result.text[-_ENDS:].rstrip().splitlines()
+    well = bool(lines) and _ALL_WELL.match(lines[-1]) is not None
+    ill = (_BROKE.search(_NONE.sub("", line)) or (not well and _LOCATED.match(line)) for line in lines)
     return any(map(_PASSED.search, lines)) and not any(ill)
 
 
-def _since(item: _Open, passed: Deed | None, acts: int) -> Trouble:
+def _since(item: _Open, passed: Deed | None, acts: int, done: Sequence[Deed]) -> Trouble:
     """An error of something that was not tried again with success; for a check, the one that passed since, if any."""
     told = _told(item)
     if not judges(item.deed.command):
         return told._replace(cure=LEFT) if acts - item.acts > MOVED_ON else told
+    test = _NAMED.match(told.text)
+    again = (
+        next((deed for deed in reversed(done) if _passes_test(deed, test["name"], item.deed.at)), None)
+        if test
+        else None
+    )
+    if again is not None:
+        return told._replace(cure=f"it passed later in {brief(tried(again))}")
     if passed is None or passed.at <= item.deed.at:
         return told
     return told._replace(cure=f"{PERHAPS}{brief(tried(passed))} passed later")
+
+
+def _passes_test(deed: Deed, name: str, after: int) -> bool:
+    """It says of that test that it passed."""
+    if deed.at <= after or deed.result is None or not judges(deed.command):
+        return False
+    text = deed.result.text
+    return f"--- PASS: {name} (" in text or f"{name} PASSED" in text
 
 
 def _looks(deed: Deed) -> bool:
