@@ -104,6 +104,34 @@ def test_of_what_was_said_about_one_fault_the_last_is_told():
     assert "step0 of" not in told
 
 
+REPORT = (
+    "Review done: two faults that must be mended before the merge.\n"
+    + "Each was looked at by itself, as was agreed on, and with care.\n" * 3
+    + "**1. A session that has just begun counts as an orphan**\nIt has no checkpoints yet, so it is taken away.\n"
+    + "**2. Names of branches are compared with full hashes**\nThey never match, however it is turned round.\n"
+)
+
+
+def test_of_each_report_its_beginning_and_what_stands_out_in_it_are_told_however_old_it_is():
+    asked = Message("user", Origin.USER, (Text("Go on."),))
+    told = log(1_000, says(REPORT), asked, *COMMANDS, *COMMANDS, *FILLER, says("All is done by now."), asked, *COMMANDS)
+    assert "Review done: two faults" in told
+    assert "**1. A session that has just begun" in told
+    assert "**2. Names of branches" in told
+    assert "All is done by now." in told
+    meanwhile = log(1_000, says(REPORT), *COMMANDS, *COMMANDS, *FILLER, says("All is done by now."), asked, *COMMANDS)
+    assert "Review done" not in meanwhile  # nobody was told
+
+
+def test_reports_leave_room_for_the_work():
+    asked = Message("user", Origin.USER, (Text("Go on."),))
+    reported = [message for n in range(80) for message in (says(REPORT.replace("fault", f"fault{n}")), asked)]
+    told = log(1_000, *reported, *COMMANDS)
+    assert "fault79" in told
+    assert "step-59-" in told
+    assert "step-40-" in told
+
+
 def test_what_was_written_again_and_again_outlasts_what_was_written_once():
     again = says("", call("Bash", command="make step-98-of-everything VERBOSE=1"))
     once = says("", call("Bash", command="make step-99-of-everything VERBOSE=1"))

@@ -44,6 +44,7 @@ def all_deeds(*messages):
         ("Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 101\nOutput:\nx", "failed"),
         ("Chunk ID: 1\nWall time: 9 seconds\nProcess running with session ID 7\nOutput:\n", "unknown"),
         ("Command running in background with ID: b1", "unknown"),
+        ("Async agent launched successfully.\nagentId: a1", "unknown"),
         ("some output\n\nCommand exited with code 2", "failed"),
         ("x\n" * 900 + "Command exited with code 2", "failed"),
         ("x\n" * 900 + "exit status 1\n", "failed"),

@@ -225,6 +225,8 @@ def test_other_beginnings_are_no_answers(text):
         ("Why did it fail? Because of X. I fixed X. All is well.", ""),
         ("All done.", ""),
         ("- one\n- two", ""),
+        ("## A middle ground?\nBoth could be kept.", ""),
+        ("Shall I push?\n## Why now?", "Shall I push?"),
         ("", ""),
     ],
 )

@@ -11,10 +11,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from foldline.core.cycles import pair
+from foldline.core.deeds import deeds
 from foldline.core.loglines import CAUSE, FAILED, WHY, Line
 from foldline.core.logtext import below, carried, in_ticks, shown
-from foldline.core.worklog import LONGEST, MOST_LINES, answers, cleaned, entries
-from foldline.model import Media, Message, Origin, Text, Thinking, ToolCall, ToolResult
+from foldline.core.worklog import LONGEST, MOST_LINES, REPORTED, answers, cleaned, entries, outcomes
+from foldline.model import Grammar, Media, Message, Origin, Text, Thinking, ToolCall, ToolResult
 
 
 def says(*parts):
@@ -234,6 +236,23 @@ def test_lines_that_explain_weigh_more_also_when_they_are_carried_on():
     lines = list(entries([says(Text(words))]))
     assert [line.weight for line in lines] == [CAUSE, WHY, 1.0]
     assert [line.weight for line in carried(shown(lines, 0))] == [CAUSE, WHY, 1.0]
+
+
+def test_what_is_said_before_the_user_speaks_again_is_a_report():
+    user = Message("user", Origin.USER, (Text("Go on."),))
+    lines = entries((says(Text("I look.")), says(Text("It is done.\nAll passes.")), user, says(Text("I go on."))))
+    assert [line.text for line in lines if line.reports] == ["It is done.", "All passes."]
+
+
+def reported(text):
+    messages = (says(call("Task", prompt="look at the parser")), result(text))
+    return [line.text for line in outcomes(deeds(messages, pair(messages, Grammar())), 0)]
+
+
+def test_what_a_helper_reports_is_told_and_a_receipt_for_its_launch_is_not():
+    assert reported("The parser is slow.\nIt reads twice.") == ["The parser is slow.", "It reads twice."]
+    assert len(reported("\n".join(f"finding {n}" for n in range(REPORTED * 2)))) == REPORTED
+    assert reported("Async agent launched successfully.\nagentId: a1 (internal ID - do not mention it)") == []
 
 
 def test_lines_from_inside_an_argument_are_known_as_such():

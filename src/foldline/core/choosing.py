@@ -3,12 +3,13 @@
     lines, what tools told ── Stock ── within(room) ──> the chosen lines, in order
                                     ── kept(room) ────> more of them, which the next fold chooses from
 
-First come lines that say what was wrong, a few of those the agent said last, and the newest lines, each with the piece
-of code that it begins. Then a few that stand together at a time, however old, by what they are worth for their tokens:
-how much of them the agent will write again (worth.py), less where other lines have told their names already. Last comes
-what tools told. Each line stands once, where it was written last, but for those that hold others together. What is
-known of the lines whatever the room is worked out once: a fold may try several. Where lines come from is in worklog.py,
-in which order they stand in laying.py, what those cost that are taken in shelf.py.
+First come lines that say what was wrong, the heads of what the agent reported, a few of those it said last, and the
+newest lines, each with the piece of code that it begins. Then a few that stand together at a time, however old, by what
+they are worth for their tokens: how much of them the agent will write again (worth.py), less where other lines have
+told their names already. Last comes what tools told. Each line stands once, where it was written last, but for those
+that hold others together. What is known of the lines whatever the room is worked out once: a fold may try several.
+Where lines come from is in worklog.py, in which order they stand in laying.py, what those cost that are taken in
+shelf.py.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, islice
 
 from foldline.core.laying import laid_out
-from foldline.core.loglines import CAUSE, GAP, GOALS, OFTEN, WHY, Line, closes
+from foldline.core.loglines import CAUSE, GAP, GOALS, OFTEN, WHY, Line, announces, closes, stands_out
 from foldline.core.shelf import Shelf, Size
 from foldline.core.worth import use
 
@@ -30,7 +31,13 @@ CAUSES_SHARE = 0.1
 """Share of the log's room for lines in which the agent says what was wrong: readers miss that most …"""
 APART = 12
 """… and messages between two of them: nearer ones are mostly about the same thing."""
-SPOKEN_SHARE = 0.06
+REPORTS_SHARE = 0.1
+"""The same of what it reported whenever it was done: readers see by it what the user then spoke of …"""
+OF_A_REPORT, SKIMMED = 3, 240
+"""… in so many lines of each report, of at most so many characters …"""
+REPORTS_ROOM = 700
+"""… where the log has so many tokens; in less, the newest report is enough."""
+SPOKEN_SHARE = 0.04
 """The same of what it said last: that tells what was done, and a file that was written whole would take its room."""
 NEWEST_SHARE = 0.45
 """The same of all these and the newest lines, before anything else is weighed: the log ends as the work did."""
@@ -109,8 +116,12 @@ class Stock:
         """Takes the agent's lines, and tells which of them were taken for being new."""
         room = shelf.room
         self._take_by_worth(shelf, self._causes, int(room * (1 - CAUSES_SHARE)))
+        if room >= REPORTS_ROOM:
+            shelf.take_newest(self._reported, shelf.room - int(room * REPORTS_SHARE), NEWEST_MISSES)
         spoken = {place: line for place, line in self._newest.items() if line.is_spoken}
-        shelf.take_newest(spoken, int(room * (1 - CAUSES_SHARE - SPOKEN_SHARE)), NEWEST_MISSES, self._closing)
+        shelf.take_newest(
+            spoken, int(room * (1 - CAUSES_SHARE - REPORTS_SHARE - SPOKEN_SHARE)), NEWEST_MISSES, self._closing
+        )
         newest = {place: line for place, line in self._newest.items() if place not in shelf.chosen}
         shelf.take_newest(newest, int(room * (1 - NEWEST_SHARE)), NEWEST_MISSES, self._closing, self._heads)
         recent = frozenset(shelf.chosen)
@@ -140,6 +151,18 @@ class Stock:
             if line.weight >= CAUSE and not (found and self._once[found[-1]].message - line.message < APART):
                 found.append(place)
         return [(place,) for place in found]
+
+    @cached_property
+    def _reported(self) -> dict[int, Line]:
+        """The lines by which one skims the reports: of each the first, and those that stand out. Last is what is to be
+        taken first: how the last one begins, and before it how others do."""
+        told = ((place, line) for place, line in self._once.items() if line.reports and _is_skimmed(line))
+        ranked: list[tuple[int, int]] = []
+        for _, report in groupby(told, key=lambda item: item[1].message):
+            (first, _), *others = report
+            outstanding = (place for place, line in others if stands_out(line.text))
+            ranked += [(-nth, place) for nth, place in enumerate((first, *islice(outstanding, OF_A_REPORT - 1)))]
+        return {place: self._once[place] for _, place in sorted(ranked)}
 
     @cached_property
     def _newest(self) -> dict[int, Line]:
@@ -277,6 +300,12 @@ class Stock:
 def telling(text: str) -> int:
     """Characters of a line that tell something: rulers, padding and indentation do not."""
     return len(_RULER.sub(r"\1", text.strip()))
+
+
+def _is_skimmed(line: Line) -> bool:
+    """It tells something in few words by itself: it is no row of a table, and does not only announce something."""
+    short = len(line.text) <= SKIMMED and not line.text.startswith("|")
+    return short and telling(line.text) >= TOLD and not announces(line)
 
 
 def _place(line: Line, apart: float) -> float:

@@ -33,7 +33,8 @@ _FAILED = re.compile(
     r"|command (?:failed|aborted)|aborted by user|invalid arguments|the user doesn't want to)",
     re.I,
 )
-_RUNNING = re.compile(r"^(?:Process running with session ID|Command running in background)", re.M)
+_RUNNING = re.compile(r"^(?:Process running with session ID|Command running in background|Async agent launched)", re.M)
+"""A receipt for what goes on by itself: it tells nothing of what comes of it."""
 FRAME = re.compile(
     r"\s*(?:chunk id:|wall time:|process exited|original token count:|exit code|output:|<returncode>"
     r"|\[?the command completed|shell cwd was reset to|</?\w+>\s*$)",

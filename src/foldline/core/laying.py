@@ -3,20 +3,15 @@
     lines, the chosen ones ── laid_out ──> the chosen ones in order, marks between them
 
 What was often used stands together at the top, since where it stood tells nothing. Behind a line of which others of the
-same text or call are missing stands a mark; a heading goes with what it announces. Which lines are chosen is in
-choosing.py, what they look like in logtext.py.
+same text or call are missing stands a mark; a heading that says little by itself goes with what it announces. Which
+lines are chosen is in choosing.py, what they look like in logtext.py.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Container, Mapping, Sequence
 
-from foldline.core.loglines import GAP, OFTEN, Line, closes
-
-_HEADING = re.compile(r"#{1,6} .*$|\*\*[^*]{1,80}\*\*$|.*[^:]:(?:\*\*)?$")
-LONGEST_HEADING = 80
-"""Characters of a line that only announces others."""
+from foldline.core.loglines import GAP, OFTEN, Line, announces, closes
 
 
 def laid_out(lines: Sequence[Line], chosen: Mapping[int, Line], often: Container[int]) -> list[Line]:
@@ -26,7 +21,7 @@ def laid_out(lines: Sequence[Line], chosen: Mapping[int, Line], often: Container
     rest = {place: line for place, line in chosen.items() if place not in often}
     told = {line.text for line in rest.values()}
     for place in sorted(rest, reverse=True):
-        if _announces(rest[place]) and _is_gap(lines, place, rest, told):
+        if announces(rest[place]) and _is_gap(lines, place, rest, told):
             del rest[place]
     found = [line._replace(label=OFTEN, message=min(first, 0) - 1, call=0, plain=False, reread=True) for line in top]
     for place in sorted(rest, key=lambda place: (rest[place].message, place)):
@@ -50,9 +45,3 @@ def _is_gap(lines: Sequence[Line], place: int, chosen: Container[int], told: Con
         if not (closes(line.text) or line.is_whole or (line.kind != "inner" and line.text in told)):
             return True
     return False
-
-
-def _announces(line: Line) -> bool:
-    """The agent says nothing in it without what comes next: a heading, or words that end in a colon."""
-    text = line.text.strip()
-    return line.is_spoken and len(text) <= LONGEST_HEADING and _HEADING.match(text) is not None

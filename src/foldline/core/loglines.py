@@ -15,7 +15,7 @@ Kind: TypeAlias = Literal["whole", "inner", "aside", "told"]
 """Says something by itself; is from inside an argument; was told in passing; is a line of what a tool answered."""
 WHY = 2.0
 """Weight of a line in which the agent says why: what went wrong, what mended it. Readers miss that most. And of what it
-said last before the user spoke again: there it tells what was done."""
+reports when it is done."""
 CAUSE = 3.0
 """The same of a line in which it says what was wrong."""
 LOOKED = 0.6
@@ -40,6 +40,13 @@ _CLOSES = re.compile(
     r"\s*(?:[\])}][\])};,]*(?:\s?(?:else|finally|catch)\b[^{}]{0,40}\{)?|(?:else|try|finally):|else|fi|done|esac|end)\s*$"
 )
 """A line that only ends what others began, or parts it: it costs little, and without it code looks torn."""
+LONGEST_HEADING, TELLING_HEADING = 80, 5
+"""Characters of a line that only announces others; and words of a heading that says something by itself."""
+_HEADING = re.compile(r"#{1,6} .*$|\*\*[^*]{1,80}\*\*$")
+_INTRODUCES = re.compile(r".*[^:]:(?:\*\*)?$")
+_STANDS_OUT = re.compile(r"\s*(?:#{1,6} |\d{1,3}[.)] |(?:[-*] )?\*\*)")
+"""A heading, an item that has a number, a line that begins in bold type."""
+_WORDS = re.compile(r"[^\W\d_]{2,}")
 _EXPLAINS = re.compile(
     r"\b(?:because|root cause|turns? out|caused by|due to|which means|(?:that|this) is why|fixed|resolved|works now|"
     r"now pass(?:es)?|instead of|rather than|the (?:real |actual |main |only )?"
@@ -71,6 +78,9 @@ class Line(NamedTuple):
     """How often it was written, where that is known from before."""
     reread: bool = False
     """It is read from the text of an earlier log: its label is as it stood there, and its message known by order."""
+
+    reports: bool = False
+    """It is of what the agent said last before the user spoke again."""
 
     @property
     def entry(self) -> tuple[int, str, int, bool]:
@@ -110,6 +120,21 @@ class Line(NamedTuple):
 def weight_of(said: str) -> float:
     """What a line weighs that the agent says."""
     return CAUSE if _FINDS.search(said) else WHY if _EXPLAINS.search(said) else 1.0
+
+
+def announces(line: Line) -> bool:
+    """The agent says nothing in it without what comes next: a short heading, or words that end in a colon."""
+    text = line.text.strip()
+    if not line.is_spoken or len(text) > LONGEST_HEADING:
+        return False
+    if _INTRODUCES.match(text):
+        return True
+    return _HEADING.match(text) is not None and len(_WORDS.findall(text)) < TELLING_HEADING
+
+
+def stands_out(line: str) -> bool:
+    """One who skims a text reads it."""
+    return _STANDS_OUT.match(line) is not None
 
 
 def closes(line: str) -> bool:

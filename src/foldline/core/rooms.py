@@ -5,7 +5,7 @@
 
 Head, pins and a large newest user message stay whatever is folded. Of what they leave, a fold takes a third, so that
 there is room for the next turns; more where the frame and the rules need it, for those are promised.
-A model tells much in little, so the tail gets the larger share. Extraction quotes: there the tail gets a seventh, and
+A model tells much in little, so the tail gets the larger share. Extraction quotes: there the tail gets a tenth, and
 more only when everything that the agent itself wrote before it has found room.
 Values and arithmetic only. What is then cut, and what is said in the room, is decided elsewhere.
 """
@@ -37,7 +37,7 @@ CHECKPOINT_EVER = 64
 """… but these tokens it has however full the window is: with fewer there is none."""
 WORDS_SHARE = 0.50
 """Share of the target that the user's own words may take beyond that: nothing else can bring them back."""
-TAIL_LEAST = 0.15
+TAIL_LEAST = 0.10
 """Share of the target that the tail may take at the least, where there is no model. Behind the last few messages, what
 tools answered is seldom needed again; what the agent wrote is, three times as often."""
 CLAMPED_USER = 0.4
@@ -53,9 +53,9 @@ LARGEST = 3
 """A result counts for at most this part of a tail's room where it is cut: what is larger is shortened."""
 LOG_MOST = 24_000
 """Tokens of a checkpoint with a work log: it is read like messages, and stands for many."""
-NOTED_MOST = 0.25
+NOTED_MOST = 0.15
 """Share of what the user's words leave that errors, deeds, tasks and files may claim before a work log …"""
-LOG_LEAST = 0.15
+LOG_LEAST = 0.20
 """… which gets this share of a checkpoint, however much the user said …"""
 SHORT, SHORT_SHARE = 160, 0.7
 """… in messages of more than so many characters. Shorter ones come before it, up to this share of what is left."""

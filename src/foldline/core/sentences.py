@@ -105,6 +105,7 @@ _INVITES = re.compile(
     r"let me know (?:if|whether|which|how|when)\b.{0,60}\b(?:proceed|go ahead|continue|prefer|apply|start))\b",
     re.I,
 )
+_HEADING = ("# ", "## ", "### ", "#### ")
 _CLOSERS = "*_\"')]” "
 """What may stand behind a question mark."""
 _WORDY = bytes(code for code in range(128) if chr(code).isalpha() or chr(code).isspace())
@@ -196,8 +197,8 @@ def consents(text: str) -> bool:
 
 
 def asks(text: str) -> str:
-    """The question a text ends with, be it before a list of choices; "" when it ends otherwise."""
-    spoken = [sentence.text for sentence in sentences(text[-_LOOK:]) if not sentence.pasted]
+    """The question a text ends with, be it before a list of choices, but no heading; "" when it ends otherwise."""
+    spoken = [line.text for line in sentences(text[-_LOOK:]) if not line.pasted and not line.text.startswith(_HEADING)]
     choices = len(spoken) - next((n for n, line in enumerate(reversed(spoken)) if not ITEM.match(line)), len(spoken))
     for end in (len(spoken), choices):
         last = next((line for line in reversed(spoken[max(end - 2, 0) : end]) if _is_question(line)), "")

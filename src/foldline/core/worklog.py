@@ -69,7 +69,9 @@ def entries(messages: Sequence[Message], undone: Mapping[Called, str] = MappingP
         for nth, part in enumerate(message.parts):
             if isinstance(part, Text):
                 told = _lines(part.text, closing=True)
-                yield from (Line(line, "", index, max(WHY * reports, weight_of(line))) for line in told)
+                yield from (
+                    Line(line, "", index, max(WHY * reports, weight_of(line)), reports=reports) for line in told
+                )
             elif isinstance(part, ToolCall) and not plans(part.name):
                 outcome = undone.get((index, part.id, part.arguments), "")
                 plain = not outcome and (bool(command_of(part)) or "pattern" in part.parsed())
@@ -86,6 +88,8 @@ def outcomes(done: Iterable[Deed], start: int) -> Iterator[Line]:
     for deed in last.values():
         if deed.result is None or (not deed.failed and reaches(deed)):
             continue
+        if deed.verdict == "unknown" and hands_over(deed.call):
+            continue  # its helper is at work
         if hands_over(deed.call):
             report = islice(_lines(deed.result.text), REPORTED)
             yield from (Line(line, f"{TOOL}: {subject(deed.call)}", deed.answer - start, WHY) for line in report)
