@@ -170,6 +170,12 @@ def test_a_command_that_succeeds_later_cures_its_error():
     assert trouble.cure == "`make` succeeded after changes to a.py, b.py"
 
 
+def test_what_proves_a_cure_is_named_in_few_words():
+    long = "go test -v -count=1 ./cmd/tool/store/... -run TestEverything"
+    [trouble] = found(run(long, "Error: no such rule", True), edit("a.py"), run(long))
+    assert trouble.cure == "`go test -v -count=1 …` succeeded after changes to a.py"
+
+
 def test_changes_made_before_the_last_failure_cured_nothing():
     [trouble] = found(
         run("make", "Error: the first one", True), edit("a.py"), run("make", "Error: the second one", True), run("make")

@@ -509,6 +509,15 @@ def test_the_newest_errors_come_before_older_ones_whether_they_are_cured_or_not(
     assert room < 500 or shown >= fresh
 
 
+def test_an_error_that_the_log_quotes_is_told_by_its_beginning():
+    line = "lib/store.py:12: cannot use the usage of a session that was never opened by anybody who could"
+    facts = Facts((fact("error", line, 4, "", "`make test`"),))
+    told = f"## Work Log\n[tool output] `{line}`"
+    quoted = "- `lib/store.py:12: cannot use the usage of a session that …` — not seen to be cured (of `make test`) [5]"
+    assert quoted in notes(facts, Ledger(), AMPLE, len, told).text
+    assert f"- `{line}` — not seen" in notes(facts, Ledger(), AMPLE, len, "## Work Log\nelse").text
+
+
 def test_what_was_done_comes_before_files_that_were_only_read():
     tasks = [fact("done", f"task {n} of the plan", n) for n in range(6)]
     read = Ledger(files=tuple((f"src/some/file_{n}.py", frozenset({"read"})) for n in range(20)))
@@ -562,6 +571,17 @@ def test_the_room_that_a_long_message_had_to_leave_is_used():
     for room in range(120, 1_500):
         found = made(fact("user", dump, 1), ledger=files, room=room).text
         assert "Look:" in found or "part_0.py" in found
+
+
+@pytest.mark.parametrize("room", range(500, 1_500, 25))
+def test_several_long_messages_that_have_to_go_leave_their_room_to_others(room):
+    """Each of them fits by itself, and none beside the headings of the others."""
+    long = [fact("user", f"{word} " * 60, at) for at, word in enumerate(["look", "data", "more", "rows"])]
+    short = [fact("user", f"go on with number {at}", at) for at in range(4, 10)]
+    errors = [fact("error", f"Error: number {at} is wrong", at) for at in range(10, 40)]
+    found = made(*long, *short, *errors, room=room)
+    missing = dict(found.left_out)
+    assert not missing.get("errors") or room - len(found.text) < 150
 
 
 @pytest.mark.parametrize("kind", ["decision", "approval"])

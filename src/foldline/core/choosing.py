@@ -116,12 +116,10 @@ class Stock:
         """Takes the agent's lines, and tells which of them were taken for being new."""
         room = shelf.room
         self._take_by_worth(shelf, self._causes, int(room * (1 - CAUSES_SHARE)))
-        if room >= REPORTS_ROOM:
-            shelf.take_newest(self._reported, shelf.room - int(room * REPORTS_SHARE), NEWEST_MISSES)
+        reports = REPORTS_SHARE if room >= REPORTS_ROOM else 0.0
+        shelf.take_newest(self._reported, shelf.room - int(room * reports), NEWEST_MISSES)
         spoken = {place: line for place, line in self._newest.items() if line.is_spoken}
-        shelf.take_newest(
-            spoken, int(room * (1 - CAUSES_SHARE - REPORTS_SHARE - SPOKEN_SHARE)), NEWEST_MISSES, self._closing
-        )
+        shelf.take_newest(spoken, int(room * (1 - CAUSES_SHARE - reports - SPOKEN_SHARE)), NEWEST_MISSES, self._closing)
         newest = {place: line for place, line in self._newest.items() if place not in shelf.chosen}
         shelf.take_newest(newest, int(room * (1 - NEWEST_SHARE)), NEWEST_MISSES, self._closing, self._heads)
         recent = frozenset(shelf.chosen)

@@ -28,6 +28,8 @@ SHORTEST_LINE = 8
 """A telling line has more characters than this: "FAIL" says nothing by itself."""
 LONGEST_GOAL, LONGEST_KEY = 80, 300
 """Characters of what was tried: enough to be understood, and to be known again."""
+LONGEST_PROOF = 32
+"""The same of what succeeded later: it was seen before, where it did not."""
 MOST = 24
 """Troubles kept, the newest; those without a cure first."""
 LATEST = 200
@@ -188,10 +190,10 @@ def _since(item: _Open, passed: Deed | None, acts: int, done: Sequence[Deed]) ->
         else None
     )
     if again is not None:
-        return told._replace(cure=f"it passed later in {brief(tried(again))}")
+        return told._replace(cure=f"it passed later in {brief(tried(again), LONGEST_PROOF)}")
     if passed is None or passed.at <= item.deed.at:
         return told
-    return told._replace(cure=f"{PERHAPS}{brief(tried(passed))} passed later")
+    return told._replace(cure=f"{PERHAPS}{brief(tried(passed), LONGEST_PROOF)} passed later")
 
 
 def _passes_test(deed: Deed, name: str, after: int) -> bool:
@@ -259,7 +261,7 @@ class Since(NamedTuple):
         if not is_open(known):
             return ""
         if what in self.succeeded:
-            return f"{brief(what)} succeeded later" if what.startswith("`") else FORGOTTEN
+            return f"{brief(what, LONGEST_PROOF)} succeeded later" if what.startswith("`") else FORGOTTEN
         moved_on = what and what not in self.tried and self.acts > MOVED_ON
         return LEFT if moved_on and not known and not judges(what.strip("`")) else ""
 
@@ -278,10 +280,10 @@ def tried(deed: Deed) -> str:
     return f"`{goal}`" if deed.command else goal
 
 
-def brief(what: str) -> str:
+def brief(what: str, length: int = LONGEST_GOAL) -> str:
     """The same in a few words; a file by its last names."""
     if what.startswith("`"):
-        return f"`{beginning(what[1:-1], LONGEST_GOAL)}`"
+        return f"`{beginning(what[1:-1], length)}`"
     tool, *files = what.split(" ")
     named = (tool, *("/".join(path.split("/")[-2:]) if path.startswith("/") else path for path in files))
     return beginning(" ".join(named), LONGEST_GOAL)
@@ -342,4 +344,4 @@ def _healed(item: _Open, changed: Sequence[str]) -> Trouble:
     files = list(dict.fromkeys(map(posixpath.basename, changed[item.changes :])))[-MOST_FILES:]
     how = f"after changes to {', '.join(files)}" if files else "on a later try"
     told = _told(item)
-    return told._replace(cure=f"{brief(told.tried)} succeeded {how}")
+    return told._replace(cure=f"{brief(told.tried, LONGEST_PROOF)} succeeded {how}")

@@ -52,7 +52,7 @@ def notes(facts: Facts, ledger: Ledger, room: int, size: Callable[[str], int], t
     What stands in `told`, the summary above the notes, is not said again. A user message of up to `whole` characters is
     shown as it is, pasted blocks and all.
     """
-    found = [*said(facts, told, max(whole, LONG_MESSAGE)), *states(facts), *files(ledger, told)]
+    found = [*said(facts, told, max(whole, LONG_MESSAGE)), *states(facts, told), *files(ledger, told)]
     noted, kept = _best(found, room, size)
     standing, shown = _standing(kept), set(kept)
     if any(piece.is_again and piece not in shown and not piece.is_told(standing) for piece in found):
@@ -102,13 +102,17 @@ def _within(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> t
         if again[0].tokens <= noted.tokens:
             break
         best = again
-    there = {*map(_where, best[1])}
-    gone = next((piece for piece in chosen if _where(piece) not in there), None)
-    if gone is None or gone.section != "said":  # where a rule is lost nothing less takes its room
-        return best
-    others = [piece for piece in pieces if _where(piece) != _where(gone)]
-    again = _fitted(pieces, _choose(others, room, size), room, size)
-    return max(best, again, key=lambda one: one[0].tokens)
+    others, kept = list(pieces), best[1]
+    for _ in range(TRIES):
+        there = {*map(_where, kept)}
+        gone = next((piece for piece in chosen if _where(piece) not in there), None)
+        if gone is None or gone.section != "said":  # where a rule is lost nothing less takes its room
+            break
+        others = [piece for piece in others if _where(piece) != _where(gone)]
+        chosen = _choose(others, room, size)
+        noted, kept = _fitted(pieces, chosen, room, size)
+        best = max(best, (noted, kept), key=lambda one: one[0].tokens)
+    return best
 
 
 def _where(piece: Piece) -> tuple[str, int, float]:

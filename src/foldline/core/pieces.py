@@ -20,6 +20,8 @@ from foldline.core.text import beginning, head
 
 LONGEST_ERROR = 200
 """Characters of an error: what went wrong stands at its beginning."""
+LONGEST_TOLD = 60
+"""The same of one that the log quotes: there it can be read."""
 LONGEST_TASK = 300
 """Characters of a task: what goes on longer is a plan, and would take the room of the user's words."""
 PRESSING = 1_000_000_000
@@ -28,7 +30,7 @@ LEAST_ROOT = 12
 """Characters of a common folder that are worth a line of their own."""
 FIRST_TASKS = 5
 """Open tasks that come before everything else."""
-FRESH_ERRORS, FRESH_CURED = 3, 2
+FRESH_ERRORS, FRESH_CURED = 3, 3
 """Errors that are not cured, the newest: what is older has been lived with. And cured ones: who does not know what went
 wrong does it again."""
 FRESH_REACHED = 6
@@ -119,8 +121,8 @@ def on_one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def states(facts: Facts) -> Iterator[Piece]:
-    """Tasks, open questions, errors, and what was done beyond the files."""
+def states(facts: Facts, told: str = "") -> Iterator[Piece]:
+    """Tasks, open questions, errors, and what was done beyond the files. `told` is the summary above them."""
     first = facts.of("open")[:FIRST_TASKS]
     for number, fact in enumerate(facts.of("open", "done")):
         mark = "[x]" if fact.kind == "done" else "[ ]"
@@ -137,7 +139,7 @@ def states(facts: Facts) -> Iterator[Piece]:
     for fact in errors:
         said = fact.about == REFUSED and is_remark(fact.text)
         rank = RANKS["remarks" if said else "fresh errors" if fact in fresh else "errors"]
-        yield Piece("errors", f"- {_trouble(fact)} [{fact.at + 1}]", rank, fact.at, fact.at)
+        yield Piece("errors", f"- {_trouble(fact, told)} [{fact.at + 1}]", rank, fact.at, fact.at)
     deeds = facts.of("reached")
     for fact in deeds:
         rank = RANKS["fresh reached" if fact in deeds[-FRESH_REACHED:] else "reached"]
@@ -156,9 +158,10 @@ def _done(key: str) -> str:
     return in_ticks(shown[1:-1] if shown.startswith("`") else shown)
 
 
-def _trouble(fact: Fact) -> str:
+def _trouble(fact: Fact, told: str) -> str:
     """What was tried, what it gave, and whether that is over. The cure names what was tried."""
-    text = in_ticks(beginning(on_one_line(fact.text), LONGEST_ERROR))
+    line = on_one_line(fact.text)
+    text = in_ticks(beginning(line, LONGEST_TOLD if in_ticks(line) in told else LONGEST_ERROR))
     if fact.about == REFUSED:
         words = f", with the words: {text}" if is_remark(fact.text) else ""
         return f"{_done(fact.key)} was refused{words}"

@@ -53,9 +53,9 @@ LARGEST = 3
 """A result counts for at most this part of a tail's room where it is cut: what is larger is shortened."""
 LOG_MOST = 24_000
 """Tokens of a checkpoint with a work log: it is read like messages, and stands for many."""
-NOTED_MOST = 0.15
+NOTED_MOST = 0.25
 """Share of what the user's words leave that errors, deeds, tasks and files may claim before a work log …"""
-LOG_LEAST = 0.20
+LOG_LEAST = 0.15
 """… which gets this share of a checkpoint, however much the user said …"""
 SHORT, SHORT_SHARE = 160, 0.7
 """… in messages of more than so many characters. Shorter ones come before it, up to this share of what is left."""
