@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.core.loglines import TOOL, Line
-from foldline.core.worth import FADE, MOST_OFTEN, OFTEN, RECENT, use
+from foldline.core.worth import AGAIN, FADE, MOST_AGAIN, RECENT, use
 
 SAID = Line("I went on with the parser.", "", 0)
 FILE = Line("file_path: /srv/app/parser.py", "Read parser.py", 0)
@@ -53,6 +53,6 @@ def test_a_line_that_explains_is_worth_as_much_more_as_it_weighs():
 def test_the_numbers_do_what_is_said_of_them():
     assert use(CODE, RECENT, 1) / use(CODE, 0, 1) == pytest.approx(2 / 3, abs=0.01)
     assert use(CODE, 150, 1) / use(CODE, 0, 1) == pytest.approx(1 / 5, abs=0.02)
-    assert use(FILE, 0, MOST_OFTEN * 2) == use(FILE, 0, MOST_OFTEN)
-    assert use(FILE, 0, 3) == pytest.approx(use(FILE, 0, 1) * 3**OFTEN)
+    assert use(FILE, 0, MOST_AGAIN * 2) == use(FILE, 0, MOST_AGAIN)
+    assert use(FILE, 0, 3) == pytest.approx(use(FILE, 0, 1) * 3**AGAIN)
     assert FADE > 0

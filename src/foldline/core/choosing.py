@@ -49,7 +49,7 @@ LEAST_TOLD = 200
 """Tokens that must be left before what tools told is quoted."""
 TOGETHER = 6
 """Older lines of one text or call that are weighed as one: a line by itself is hard to understand."""
-TOLD = 20
+LEAST_TELLING = 20
 """Characters of such lines that say something: `path: src` alone does not."""
 OF_A_CALL = 48
 """The first lines of a call's text that count as new, all of them: code is read as a whole or not at all. The rest is
@@ -292,7 +292,7 @@ class Stock:
 
     def _tells(self, run: Sequence[int]) -> bool:
         """It names something, in more than a word."""
-        return any(map(self._named.get, run)) and sum(telling(self._once[place].text) for place in run) >= TOLD
+        return any(map(self._named.get, run)) and sum(telling(self._once[place].text) for place in run) >= LEAST_TELLING
 
 
 def telling(text: str) -> int:
@@ -303,7 +303,7 @@ def telling(text: str) -> int:
 def _is_skimmed(line: Line) -> bool:
     """It tells something in few words by itself: it is no row of a table, and does not only announce something."""
     short = len(line.text) <= SKIMMED and not line.text.startswith("|")
-    return short and telling(line.text) >= TOLD and not announces(line)
+    return short and telling(line.text) >= LEAST_TELLING and not announces(line)
 
 
 def _place(line: Line, apart: float) -> float:

@@ -31,16 +31,16 @@ FADE = 0.6
 """… the distance counting by this power: then it falls ever more slowly, and after 150 messages a fifth is left."""
 CAUSES_FADE = 0.2
 """The same of a line that says what was wrong, for readers: who does not know it does it again."""
-OFTEN = 1.2
+AGAIN = 1.2
 """What was written again is worth more, by this power of how often: files and commands that the agent goes back to …"""
-MOST_OFTEN = 9
+MOST_AGAIN = 9
 """… count up to this; what is written more often is a habit."""
 
 
 def use(line: Line, back: float, times: int) -> float:
     """What is expected of each character of a line from so many messages ago that was written so many times."""
     recent = math.pow(1 + max(back, 0.0) / RECENT, -(CAUSES_FADE if line.weight >= CAUSE else FADE))
-    return _source(line) * line.weight * recent * math.pow(min(max(times, 1), MOST_OFTEN), OFTEN)
+    return _source(line) * line.weight * recent * math.pow(min(max(times, 1), MOST_AGAIN), AGAIN)
 
 
 def _source(line: Line) -> float:
