@@ -176,6 +176,16 @@ def test_what_proves_a_cure_is_named_in_few_words():
     assert trouble.cure == "`go test -v -count=1 …` succeeded after changes to a.py"
 
 
+def test_of_tests_that_run_side_by_side_each_is_told_with_its_own_reason():
+    said = (
+        "=== RUN   TestStop\n=== RUN   TestGo\n=== NAME  TestStop\n"
+        "    stop_test.go:26: output should say 'stopped', got:\n        started\n=== NAME  TestGo\n    go_test.go:9: log should go on\n--- PASS: TestGo (0.1s)\n"
+        "    go_test.go:9: log should go on\n--- FAIL: TestStop (0.3s)\nFAIL\tcli/x\t0.3s"
+    )
+    [trouble] = found(run("go test -v ./...", said, True))
+    assert trouble.text == "--- FAIL: TestStop (0.3s) ⏎ stop_test.go:26: output should say 'stopped', got:"
+
+
 def test_changes_made_before_the_last_failure_cured_nothing():
     [trouble] = found(
         run("make", "Error: the first one", True), edit("a.py"), run("make", "Error: the second one", True), run("make")

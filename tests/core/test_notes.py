@@ -516,6 +516,9 @@ def test_an_error_that_the_log_quotes_is_told_by_its_beginning():
     quoted = "- `lib/store.py:12: cannot use the usage of a session that …` — not seen to be cured (of `make test`) [5]"
     assert quoted in notes(facts, Ledger(), AMPLE, len, told).text
     assert f"- `{line}` — not seen" in notes(facts, Ledger(), AMPLE, len, "## Work Log\nelse").text
+    line = "FAILED tests/test_export.py::test_days_are_calendar_days_at_the_desk[across_the_clock_change]"
+    facts = Facts((fact("error", line, 4),))  # a word of it would be all
+    assert f"- `{line}` — not seen" in notes(facts, Ledger(), AMPLE, len, f"[tool output] `{line}`").text
 
 
 def test_what_was_done_comes_before_files_that_were_only_read():

@@ -60,8 +60,10 @@ _REASONS = re.compile(
 _PANICS = re.compile(r"panic: ")
 _PARTS = re.compile(r"[ \t]{0,40}(?:(?:---|FAIL|FAILED|PASS|ok)[ \t:]|={3})|FAIL$|PASS$")
 """A line with which another test begins, or all of them end."""
-OF_A_TEST, BESIDE_TEST = 80, 6
-"""Lines below a test's name, or above it, in which that is sought."""
+_BLOCK = re.compile(r"=== (?:RUN|NAME|CONT)[ \t]+(?P<name>\S+)")
+"""A line behind which a test speaks that tells what it does."""
+OF_A_TEST, BESIDE_TEST, OF_TESTS = 80, 6, 400
+"""Lines below a test's name, or above it, in which that is sought; and in which tests run side by side have spoken."""
 _SUMMING = re.compile(r"FAIL\b")
 """A line that says of a whole package that something in it failed: told where no other line tells more."""
 _HINTING = re.compile(
@@ -306,10 +308,20 @@ def _why(lines: Sequence[str], at: int) -> str:
         return ""
     own = takewhile(lambda line: not _PARTS.match(line), lines[at + 1 : at + 1 + OF_A_TEST])
     below = [line for line in own if _LOCATED.match(line) or _PANICS.match(line)][::-1]
-    above = tuple(takewhile(_LOCATED.match, reversed(lines[max(at - BESIDE_TEST, 0) : at])))
+    above = _logged(lines, at) or tuple(takewhile(_LOCATED.match, reversed(lines[max(at - BESIDE_TEST, 0) : at])))
     telling = (line for says in (_PANICS, _REASONS, _HINTING) for line in below or above if says.search(line))
     found = next(telling, below[0] if len(below) == 1 else "").strip()
     return f"{NEXT_LINE}{found}" if found else ""
+
+
+def _logged(lines: Sequence[str], at: int) -> list[str]:
+    """What a test said before it ended, in parts that begin with its name; the last first."""
+    name, found, own = _NAMED.match(lines[at].strip()), list[str](), False
+    for line in lines[max(at - OF_TESTS, 0) : at] if name else ():
+        part = _BLOCK.match(line)
+        own = (name is not None and part["name"] == name["name"]) if part else own and not _PARTS.match(line)
+        found += [line] if own and _LOCATED.match(line) else []
+    return found[::-1]
 
 
 def closing_line(result: ToolResult) -> str:
