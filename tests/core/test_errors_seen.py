@@ -177,13 +177,36 @@ def test_what_proves_a_cure_is_named_in_few_words():
 
 
 def test_of_tests_that_run_side_by_side_each_is_told_with_its_own_reason():
-    said = (
-        "=== RUN   TestStop\n=== RUN   TestGo\n=== NAME  TestStop\n"
-        "    stop_test.go:26: output should say 'stopped', got:\n        started\n=== NAME  TestGo\n    go_test.go:9: log should go on\n--- PASS: TestGo (0.1s)\n"
-        "    go_test.go:9: log should go on\n--- FAIL: TestStop (0.3s)\nFAIL\tcli/x\t0.3s"
-    )
+    said = """=== RUN   TestStop
+=== RUN   TestGo
+=== NAME  TestStop
+    stop_test.go:26: output should say 'stopped', got:
+        started
+=== NAME  TestGo
+    go_test.go:9: log should go on
+--- PASS: TestGo (0.1s)
+    go_test.go:9: log should go on
+--- FAIL: TestStop (0.3s)
+FAIL\tcli/x\t0.3s"""
     [trouble] = found(run("go test -v ./...", said, True))
     assert trouble.text == "--- FAIL: TestStop (0.3s) ⏎ stop_test.go:26: output should say 'stopped', got:"
+
+
+ASSERTED = """    stop_test.go:32:
+        \tError Trace:\t/src/stop_test.go:32
+        \tError:      \tExpected value not to be nil.
+        \tTest:       \tTestStop
+        \tMessages:   \tStop should set the time
+"""
+
+
+@pytest.mark.parametrize(
+    "said", [f"{ASSERTED}--- FAIL: TestStop (0.1s)\nFAIL", f"--- FAIL: TestStop (0.1s)\n{ASSERTED}FAIL"]
+)
+def test_what_was_asserted_is_told_where_the_place_stands_alone(said):
+    [trouble] = found(run("go test ./...", said, True))
+    reason = "Error: Expected value not to be nil. ⏎ Messages: Stop should set the time"
+    assert trouble.text == f"--- FAIL: TestStop (0.1s) ⏎ {reason}"
 
 
 def test_changes_made_before_the_last_failure_cured_nothing():

@@ -60,6 +60,9 @@ _REASONS = re.compile(
 _PANICS = re.compile(r"panic: ")
 _PARTS = re.compile(r"[ \t]{0,40}(?:(?:---|FAIL|FAILED|PASS|ok)[ \t:]|={3})|FAIL$|PASS$")
 """A line with which another test begins, or all of them end."""
+_ASSERTED = re.compile(r"[ \t]+(?P<what>Error|Messages):[ \t]+\S[^\n]*")
+OF_AN_ASSERTION = 12
+"""Lines in which an assertion says what is wrong."""
 _BLOCK = re.compile(r"=== (?:RUN|NAME|CONT)[ \t]+(?P<name>\S+)")
 """A line behind which a test speaks that tells what it does."""
 OF_A_TEST, BESIDE_TEST, OF_TESTS = 80, 6, 400
@@ -306,12 +309,18 @@ def _why(lines: Sequence[str], at: int) -> str:
     it has none below its name, one above."""
     if not _TEST.match(lines[at]) or (lines[at].startswith("FAILED") and _BECAUSE in lines[at]):
         return ""
-    own = takewhile(lambda line: not _PARTS.match(line), lines[at + 1 : at + 1 + OF_A_TEST])
+    own = tuple(takewhile(lambda line: not _PARTS.match(line), lines[at + 1 : at + 1 + OF_A_TEST]))
     below = [line for line in own if _LOCATED.match(line) or _PANICS.match(line)][::-1]
     above = _logged(lines, at) or tuple(takewhile(_LOCATED.match, reversed(lines[max(at - BESIDE_TEST, 0) : at])))
     telling = (line for says in (_PANICS, _REASONS, _HINTING) for line in below or above if says.search(line))
-    found = next(telling, below[0] if len(below) == 1 else "").strip()
+    found = next(telling, below[0] if len(below) == 1 else "").strip() or _asserted(own or lines[:at])
     return f"{NEXT_LINE}{found}" if found else ""
+
+
+def _asserted(lines: Sequence[str]) -> str:
+    """What was asserted last, as testify tells it: in lines of their own, and none with the place."""
+    found = filter(None, map(_ASSERTED.match, lines[-OF_AN_ASSERTION:]))
+    return NEXT_LINE.join({said["what"]: " ".join(said.group().split()) for said in found}.values())
 
 
 def _logged(lines: Sequence[str], at: int) -> list[str]:
