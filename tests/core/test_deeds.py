@@ -148,3 +148,54 @@ def test_a_text_is_no_command_where_that_is_not_certain(messages):
 def test_any_result_has_a_verdict(text, is_error):
     for call in (BASH, READ, EDIT):
         assert outcome(call, result(text, is_error)) in ("ok", "failed", "unknown")
+
+
+PIPED = {
+    "npx mocha": "  3 passing (5ms)\n  1 failing",
+    "bundle exec rspec": "2 examples, 1 failure",
+    "vendor/bin/phpunit tests": "FAILURES!\nTests: 2, Assertions: 2, Failures: 1.",
+    "mvn test": "[ERROR] Tests run: 2, Failures: 0, Errors: 1, Skipped: 0\n[INFO] BUILD FAILURE",
+    "./gradlew build": "FAILURE: Build failed with an exception.\nBUILD FAILED in 1s",
+    "python -m unittest tests": "Ran 2 tests in 0.000s\n\nFAILED (failures=1)",
+    "cargo build": '   Compiling app\nerror: could not compile `app` (bin "app") due to 1 previous error',
+    "npx eslint .": "✖ 2 problems (1 error, 1 warning)",
+    "mypy src": "src/a.py:12: error: Incompatible types\nFound 1 error in 1 file (checked 12 source files)",
+    "dotnet test": "Failed!  - Failed:     1, Passed:     1, Skipped:     0, Total:     2",
+    "make": "make: *** [Makefile:3: main.o] Error 1",
+}
+
+
+@pytest.mark.parametrize("command", PIPED)
+def test_a_check_that_says_that_it_failed_did_so_though_a_pipe_hides_it(command):
+    call = ToolCall("1", "Bash", json.dumps({"command": f"{command} 2>&1 | tail -20"}))
+    (deed,) = all_deeds(
+        Message("assistant", Origin.ASSISTANT, (call,)),
+        Message("user", Origin.TOOL, (ToolResult("1", (Text(PIPED[command]),)),)),
+    )
+    assert (deed.verdict, deed.failed) == ("ok", True)
+    (shown,) = all_deeds(
+        Message("assistant", Origin.ASSISTANT, (ToolCall("1", "Bash", '{"command": "cat last.log"}'),)),
+        Message("user", Origin.TOOL, (ToolResult("1", (Text(PIPED[command]),)),)),
+    )
+    assert not shown.failed  # it only shows what another said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Found 3 errors (3 fixed, 0 remaining).",
+        "Tests run: 12, Failures: 0, Errors: 0, Skipped: 0\n[INFO] BUILD SUCCESS",
+        "12 examples, 0 failures",
+        "✖ 2 problems (0 errors, 2 warnings)",
+        "Success: no issues found in 12 source files",
+        "handles 3 errors at once ... ok\n12 passed",
+        "make: Nothing to be done for 'all'.",
+    ],
+)
+def test_a_check_that_names_errors_which_are_none_has_not_failed(text):
+    call = ToolCall("1", "Bash", json.dumps({"command": "make check"}))
+    (deed,) = all_deeds(
+        Message("assistant", Origin.ASSISTANT, (call,)),
+        Message("user", Origin.TOOL, (ToolResult("1", (Text(text),)),)),
+    )
+    assert not deed.failed

@@ -11,17 +11,8 @@ from hypothesis import strategies as st
 
 from foldline.core.cycles import pair
 from foldline.core.deeds import deeds
-from foldline.core.errors_seen import (
-    LEFT,
-    LONGEST_LINE,
-    MOST,
-    MOVED_ON,
-    NEXT_LINE,
-    REFUSED,
-    closing_line,
-    telling_line,
-    troubles,
-)
+from foldline.core.errors_seen import LEFT, MOST, MOVED_ON, REFUSED, troubles
+from foldline.core.telling import LONGEST_LINE, NEXT_LINE
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
 
 
@@ -101,65 +92,6 @@ def test_a_file_that_is_not_there_is_no_trouble():
     assert found(("Read", {"file_path": "a.yml"}, "File does not exist.", True)) == ()
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ("all 9 passed\n\n", "all 9 passed"),
-        ("building\n[main 1a2b3c4] Mend the parser\n 2 files changed", " 2 files changed"),
-        ("src/a.py:3: x = 1\nsrc/b.py", ""),
-        ("9 passed\n" + "later output\n" * 100, ""),
-    ],
-)
-def test_the_line_that_says_how_a_check_ended_is_the_last_of_its_kind(text, line):
-    assert closing_line(ToolResult("x", (Text(text),))) == line.strip()
-
-
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        (
-            "--- FAIL: TestCount (0.00s)\n    a_test.go:3: got 2\nFAIL\nFAIL\tcli/strategy\t3.2s",
-            "--- FAIL: TestCount (0.00s) ⏎ a_test.go:3: got 2",
-        ),
-        (
-            "    a_test.go:7: got 2, want 3\n    a_test.go:9: stored\n--- FAIL: TestCount (0.00s)\nfatal: no remote",
-            "--- FAIL: TestCount (0.00s) ⏎ a_test.go:7: got 2, want 3",
-        ),
-        ("    a_test.go:9: all is stored\n--- FAIL: TestCount (0.00s)", "--- FAIL: TestCount (0.00s)"),
-        (
-            "[lint] $ golint\n[lint] cli/a.go:8:4: ineffectual assignment (ineffassign)\n[lint] ERROR task failed",
-            "[lint] cli/a.go:8:4: ineffectual assignment (ineffassign)",
-        ),
-        ("a.go:1: : # cli/list\na.go:9:2: undefined: x\n[lint] ERROR task failed", "a.go:9:2: undefined: x"),
-        ("<tool_use_error>Sibling tool call errored</tool_use_error>", ""),
-        ("src/a.ts(3,14): error TS2322: not a string\nFound 1 error.", "src/a.ts(3,14): error TS2322: not a string"),
-        ("no test named\nFAIL\tcli/strategy\t3.2s", "FAIL\tcli/strategy\t3.2s"),
-        ("collected 3\nE   assert 1 == 2\nFAILED tests/test_a.py::test_b\n1 failed", "FAILED tests/test_a.py::test_b"),
-        ("Traceback (most recent call last):\n  File x\nKeyError: 'b'\n", "KeyError: 'b'"),
-        ("Exit code 1\nmake: *** No rule to make target", "make: *** No rule to make target"),
-        ("Chunk ID: a1\nWall time: 1 s\nProcess exited with code 1\nOutput:\nsh: foo: not found", "sh: foo: not found"),
-        ("building it all\nsrc/a.c:3: undefined reference\nmore that follows it", "src/a.c:3: undefined reference"),
-        ("first was missing\nsecond was missing\nthird of them", "second was missing"),
-        ("12345678\n123456789\n", "123456789"),
-        ("first line of it\nsecond line of it", "first line of it"),
-        ("error[E0308]: mismatched types\n --> src/main.rs", "error[E0308]: mismatched types"),
-        ("thread 'main' panicked at src/main.rs", "thread 'main' panicked at src/main.rs"),
-        ("    --- FAIL: TestThing (0.1s)", "--- FAIL: TestThing (0.1s)"),
-        ("short", "short"),
-        ("(no output)\n\nCommand exited with code 1", ""),
-        ("<no output>", ""),
-        ("(Bash completed with no output)", ""),
-        ("<returncode>1</returncode>\n<output>\n</output>", ""),
-        ("", ""),
-        ("x" * 999 + " error", "x" * LONGEST_LINE),
-        ("Error: at the top of it\n" + "filler line here\n" * 9_000, "Error: at the top of it"),
-        ("filler line here\n" * 9_000 + "Error: at the end of it", "Error: at the end of it"),
-    ],
-)
-def test_the_telling_line(text, line):
-    assert telling_line(ToolResult("1", (Text(text),), True)) == line
-
-
 def test_an_error_without_words_is_none():
     assert found(run("grep x a", "", True), edit("a.py", "", True), edit("a.py")) == ()
 
@@ -174,39 +106,6 @@ def test_what_proves_a_cure_is_named_in_few_words():
     long = "go test -v -count=1 ./cmd/tool/store/... -run TestEverything"
     [trouble] = found(run(long, "Error: no such rule", True), edit("a.py"), run(long))
     assert trouble.cure == "`go test -v -count=1 …` succeeded after changes to a.py"
-
-
-def test_of_tests_that_run_side_by_side_each_is_told_with_its_own_reason():
-    said = """=== RUN   TestStop
-=== RUN   TestGo
-=== NAME  TestStop
-    stop_test.go:26: output should say 'stopped', got:
-        started
-=== NAME  TestGo
-    go_test.go:9: log should go on
---- PASS: TestGo (0.1s)
-    go_test.go:9: log should go on
---- FAIL: TestStop (0.3s)
-FAIL\tcli/x\t0.3s"""
-    [trouble] = found(run("go test -v ./...", said, True))
-    assert trouble.text == "--- FAIL: TestStop (0.3s) ⏎ stop_test.go:26: output should say 'stopped', got:"
-
-
-ASSERTED = """    stop_test.go:32:
-        \tError Trace:\t/src/stop_test.go:32
-        \tError:      \tExpected value not to be nil.
-        \tTest:       \tTestStop
-        \tMessages:   \tStop should set the time
-"""
-
-
-@pytest.mark.parametrize(
-    "said", [f"{ASSERTED}--- FAIL: TestStop (0.1s)\nFAIL", f"--- FAIL: TestStop (0.1s)\n{ASSERTED}FAIL"]
-)
-def test_what_was_asserted_is_told_where_the_place_stands_alone(said):
-    [trouble] = found(run("go test ./...", said, True))
-    reason = "Error: Expected value not to be nil. ⏎ Messages: Stop should set the time"
-    assert trouble.text == f"--- FAIL: TestStop (0.1s) ⏎ {reason}"
 
 
 def test_changes_made_before_the_last_failure_cured_nothing():
@@ -366,39 +265,6 @@ def test_an_error_seen_again_counts_as_new():
     assert kept[-1].text == "Error: it is back again"
 
 
-@pytest.mark.parametrize("piece", ["\n", "E", "E ", "x Error", "Error: a\n", " ", "--- FAIL\n", "thread '", "a\t"])
-def test_hostile_results_cost_little(piece):
-    started = time.process_time()
-    telling_line(ToolResult("1", (Text(piece * (400_000 // len(piece))),), True))
-    assert time.process_time() - started < 1
-
-
-def test_a_test_that_talks_much_is_told_with_what_it_said_last_of_why_it_failed():
-    lines = [
-        "--- FAIL: TestResume (3.32s)",
-        "    hooks.go:196: Hook stop output: copied to: a.jsonl",
-        *(f"        Staged: file{n}.txt" for n in range(30)),
-        "    hooks.go:196: Hook stop output: copied to: b.jsonl",
-        "    resume_test.go:77: output should contain 'Session:', got: Switched to branch",
-        "    resume_test.go:80: cleaned up",
-        "--- PASS: TestOther (0.01s)",
-        "    other_test.go:5: expected nothing, got nothing",
-        "FAIL",
-    ]
-    told = telling_line(ToolResult("1", (Text("\n".join(lines)),)))
-    assert (
-        told
-        == "--- FAIL: TestResume (3.32s) ⏎ resume_test.go:77: output should contain 'Session:', got: Switched to branch"
-    )
-
-
-def test_what_a_test_only_logged_is_no_reason():
-    lines = ["--- FAIL: TestResume (3.32s)", "    hooks.go:196: stop output: a", "    hooks.go:196: stop output: b"]
-    assert telling_line(ToolResult("1", (Text("\n".join(lines)),))) == "--- FAIL: TestResume (3.32s)"
-    panics = "\n".join([*lines, "panic: runtime error: index out of range [3]", "\t/usr/go/panic.go:783 +0x120"])
-    assert telling_line(ToolResult("1", (Text(panics),))).endswith("⏎ panic: runtime error: index out of range [3]")
-
-
 def check(command, *, fails=False, text=""):
     return run(command, text or ("--- FAIL: TestA (0.1s)" if fails else "ok"), fails)
 
@@ -454,14 +320,6 @@ def test_a_check_that_ends_badly_has_not_passed_whatever_it_said_before(end):
 def test_a_check_whose_end_is_not_seen_cures_nothing_for_certain(later):
     (trouble,) = found(check("make test", fails=True), check(later))
     assert "succeeded" not in trouble.cure  # that another check passed may be said
-
-
-def test_a_test_is_not_given_the_reason_of_another_tool():
-    told = "FAILED a.py::test_x\n======= 1 failed in 0.1s =======\nsrc/other.py:3:1: F821 undefined name `x`"
-    assert telling_line(ToolResult("1", (Text(told),))) == "FAILED a.py::test_x"
-    assert telling_line(ToolResult("1", (Text("FAILED a.py::test_x - assert 1 == 2\nsrc/b.py:3: error: x"),))) == (
-        "FAILED a.py::test_x - assert 1 == 2"
-    )
 
 
 def test_many_failures_that_wait_cost_little():

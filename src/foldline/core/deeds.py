@@ -48,12 +48,19 @@ _ANSWERS = "<returncode>"
 _TESTS_FAILED = re.compile(r"\b[1-9]\d{0,4} failed\b")
 _TESTS_LOOK = 600
 """Characters at the end of a command's output in which a test run says how it went …"""
+_CHECK_FAILED = re.compile(
+    r"\b[1-9]\d{0,4} (?:failing\b|examples?, [1-9]\d{0,4} failures?\b)|\b(?:Failures|Errors): [1-9]|"
+    r"^(?:error: could not compile |FAILED \((?:failures|errors)=|(?:\[INFO\] )?BUILD FAIL(?:ED|URE)\b|Failed! |"
+    r"Found [1-9]\d{0,4} errors? in |make(?:\[\d{1,3}\])?: \*\*\* \[|\W{0,4}\d{1,5} problems? \([1-9]\d{0,4} errors?)",
+    re.M,
+)
+"""… or any other check that it found something, …"""
 _FAIL_LINE = re.compile(r"^(?:\[[\w:./-]{1,40}\][ \t]{1,4})?(?:--- FAIL: |FAIL[ \t]\S|ERROR task failed)", re.M)
 _FAIL_LOOK = 40_000
 """… and in which a check names what failed in lines of their own: a pipe behind it hides that it did."""
 _CHECKS = re.compile(
     r"\b(?:tests?|check|lint|build|vet|fmt|compile|typecheck|tsc|mypy|pyright|ruff|eslint|pytest|jest|vitest|tox|nox|make|"
-    r"ninja|cmake|gradlew?|mvn|cargo|go run)\b"
+    r"mocha|rspec|phpunit|unittest|ctest|dotnet|clippy|biome|ninja|cmake|gradlew?|mvn|cargo|go run)\b"
 )
 """Words of commands that judge the work …"""
 _SHOWS = frozenset(
@@ -128,7 +135,9 @@ def _tests_failed(command: str, result: ToolResult | None) -> bool:
     text = result.text
     if _TESTS_FAILED.search(text[-_TESTS_LOOK:]):
         return True
-    return judges(command) and _FAIL_LINE.search(text[-_FAIL_LOOK:]) is not None
+    if not judges(command):
+        return False
+    return bool(_CHECK_FAILED.search(text[-_TESTS_LOOK:]) or _FAIL_LINE.search(text[-_FAIL_LOOK:]))
 
 
 def _fenced(at: int, message: Message, answer: Message) -> Iterator[Deed]:

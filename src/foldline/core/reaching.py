@@ -4,7 +4,7 @@
 
 What was written to a file can be looked up there. That an issue was opened, and which, only the tool's answer tells: an
 agent that does not know does it again. Commits and what was created are told one by one; of the rest, such as pushes
-and replies, the last of its kind. How checks end and what went wrong is in errors_seen.py.
+and replies, the last of its kind. How checks end is in ending.py, what went wrong in telling.py.
 """
 
 from __future__ import annotations

@@ -18,10 +18,12 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from foldline.core.deeds import Deed, judges
-from foldline.core.errors_seen import closing_line, is_refused, last_line, telling_line
+from foldline.core.ending import closing_line, last_line
+from foldline.core.errors_seen import is_refused
 from foldline.core.loglines import LOOKED, TOOL, WHY, Kind, Line, closes, weight_of
 from foldline.core.plans import plans
 from foldline.core.reaching import reaches
+from foldline.core.telling import telling_line
 from foldline.core.text import beginning, head
 from foldline.core.tools import call_touches, command_of, hands_over, reads, searches
 from foldline.model import Message, Origin, Text, ToolCall, ToolResult

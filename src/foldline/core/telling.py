@@ -1,0 +1,207 @@
+"""Which line of an output says what went wrong.
+
+    result ── telling_line ──> "--- FAIL: TestStop (0.3s) ⏎ stop_test.go:26: output should say 'stopped'"
+
+Test runners, compilers and linters are read by the shapes of their lines. A line that only sums up what others tell
+("error: could not compile `app`") is told where there is no other. To a test, a panic or an assertion belong the lines
+right behind it that say why. Lines stand as they were, several of them with a mark between. How a check ended is in
+ending.py, what became of an error in errors_seen.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import dropwhile, islice, takewhile
+
+from foldline.core.deeds import FRAME
+from foldline.core.text import head
+from foldline.model import ToolResult
+
+LONGEST_LINE = 300
+"""Characters of an error line that are kept: longer ones carry dumps."""
+SHORTEST_LINE = 8
+"""A telling line has more characters than this: "FAIL" says nothing by itself."""
+NEXT_LINE = " ⏎ "
+"""Between two lines that are shown as one."""
+_LOOK = 20_000
+"""Characters at either end of a result that are searched."""
+_TELLING = re.compile(
+    r"(?:E[ \t]{2,}\S|FAILED[ \t]|(?:#\d{1,4} [\d.]{1,10} )?ERROR\b|error(?:\[\w{1,20}\])?:|fatal:|panic:|"
+    r"Module not found:|[ \t]{0,12}\S{0,200}(?:Error|Exception|Failure)\b[^\n]{0,20}:|[ \t]! \[(?:remote )?rejected\]|"
+    r"[ \t]{1,8}\d{1,6}:\d{1,5}[ \t]+error[ \t]|[ \t]{0,40}--- FAIL|thread '[^'\n]{1,60}' panicked)"
+)
+_SUMS = re.compile(
+    r"error: (?:could not compile|test failed|aborting due|failed to push some refs|build failed)|FAILED \(|"
+    r"(?:#\d{1,4} )?ERROR: (?:failed to solve|process \")|ERROR in \S|Failed!|Failed examples:|[ \t]+Error Trace:"
+)
+"""A line that says that something failed which others name, …"""
+_PACKAGE = re.compile(r"FAIL\b")
+"""… in a package."""
+_INSTALLER = re.compile(r"npm (?:ERR!|error) (?!code\b|errno\b|syscall\b|path\b|A complete log|[ /])\S")
+"""A line of npm that tells something: the first does."""
+_LOCATED = re.compile(
+    r"(?:\[[\w:./-]{1,40}\][ \t]{1,4})?[ \t]{0,40}[^\s:()`'\"]{1,200}\.\w{1,8}(?::\d|\(\d)[\d:,)]{0,16}"
+    r"[ \t]{1,4}[^\s:#]"
+)
+"""A place in a file and what is wrong there, perhaps behind the name of the task that found it."""
+_TEST = re.compile(
+    r"[ \t]{0,40}--- FAIL: |FAILED[ \t]\S+::|[ \t]{0,8}● \S|[ \t]{0,8}Failed \S+ \[|(?:FAIL|ERROR): \w+ \("
+)
+"""A line that names a test, …"""
+_NAMED = re.compile(r"[ \t]{0,40}(?:--- FAIL: |FAILED[ \t])(?P<name>\S{3,200})")
+"""… by which it is known again, …"""
+_BECAUSE = " - "
+"""… perhaps with the reason behind this, …"""
+_SHOWN = re.compile(r"E[ \t]{2,}\S")
+"""… which stands in full in lines like this, …"""
+_REASONS = re.compile(
+    r"\b(?:got|want(?:ed)?|expect(?:ed|s)?|should|must|assert\w*|not equal|mismatch|nil|null)\b", re.I
+)
+"""… and words of the one that says why it failed."""
+_PANICS = re.compile(r"panic: ")
+_PARTS = re.compile(r"[ \t]{0,40}(?:(?:---|FAIL|FAILED|PASS|ok)[ \t:]|={3})|FAIL$|PASS$")
+"""A line with which another test begins, or all of them end."""
+OF_A_TEST, BESIDE_TEST, OF_TESTS = 80, 6, 400
+"""Lines below a test's name, or above it, in which that is sought; and in which tests run side by side have spoken."""
+_BLOCK = re.compile(r"=== (?:RUN|NAME|CONT)[ \t]+(?P<name>\S+)")
+"""A line behind which a test speaks that tells what it does."""
+_ASSERTED = re.compile(r"[ \t]+(?P<what>Error|Messages):[ \t]+\S[^\n]*")
+OF_AN_ASSERTION = 12
+"""Lines in which an assertion says what is wrong."""
+_COMPARED = re.compile(r"\s*(?:expected|received|actual|got|left|right)\b[^\n:]{0,40}:\s*\S", re.I)
+_RAISED = re.compile(r"\s*\S{0,200}(?:Error|Exception)\b[^\n]{0,20}:\s*\S")
+_PLACED = re.compile(r"\s*--> \S")
+BEHIND, MOST_COMPARED = 8, 2
+"""Lines behind one that tells what went wrong in which two things are held against each other, and how many of them."""
+_INDENTED = re.compile(r"[ \t]{1,8}\d{1,6}:\d{1,5}[ \t]")
+ABOVE = 60
+"""Lines above a finding in which the name of its file stands."""
+_HINTING = re.compile(
+    r"\b(?:error|failed|failure|cannot|can't|could not|unable|not found|no such|denied|refused|undefined|unknown|"
+    r"invalid|missing|conflict|expected|unexpected|aborted|timed out)\b",
+    re.I,
+)
+_WRAPPED = re.compile(r"</?tool_use_error>")
+"""What Claude Code puts around what a tool of its own says."""
+_SILENT = re.compile(
+    r"\s*(?:[(\[<]?(?:\w+ completed with )?no (?:output|content|matches found)[)\]>]?\.?"
+    r"|command exited with (?:exit )?code \d+"
+    r"|(?:<tool_use_error>)?sibling tool call errored(?:</tool_use_error>)?)\s*$",
+    re.I,
+)
+"""A line that says only that there is nothing to say, or that the command failed, or another one beside it."""
+
+
+def telling_line(result: ToolResult) -> str:
+    """The line that says what went wrong: the last that names a test, else the last telling one, else the first that
+    names a place, else the last that hints at it, else the first. To it belong the lines with the reason."""
+    text = result.text
+    searched = text if len(text) <= 2 * _LOOK else text[:_LOOK] + "\n" + text[-_LOOK:]
+    lines = [line for line in searched.splitlines() if _is_told(line)]
+    at = next(_candidates(lines), None)
+    if at is None:
+        return ""
+    shown = (*_file(lines, at), lines[at].strip(), *_why(lines, at))
+    return head(NEXT_LINE.join(shown), LONGEST_LINE)
+
+
+def first_line(result: ToolResult) -> str:
+    """What a tool that is no shell says first; behind it stands what it was given."""
+    text = _WRAPPED.sub("", head(result.text, _LOOK))
+    return head(next((line.strip() for line in text.splitlines() if _is_told(line)), ""), LONGEST_LINE)
+
+
+def named_test(line: str) -> str:
+    """The test that a telling line is about, if it names one."""
+    named = _NAMED.match(line)
+    return named["name"] if named else ""
+
+
+def names_place(line: str) -> bool:
+    """It says what is wrong at a place in a file."""
+    return _LOCATED.match(line) is not None
+
+
+def _is_told(line: str) -> bool:
+    """It says something of what was done."""
+    return bool(line.strip()) and not FRAME.match(line) and not _SILENT.match(line)
+
+
+def _candidates(lines: Sequence[str]) -> Iterator[int]:
+    """The places of lines that may tell it, the best first."""
+    long = [at for at, line in enumerate(lines) if len(line.strip()) > SHORTEST_LINE]
+    yield from (at for at in reversed(long) if _TEST.match(lines[at]))
+    yield from (at for at in reversed(long) if _TELLING.match(lines[at]) and not _SUMS.match(lines[at]))
+    yield from (at for at in long if _INSTALLER.match(lines[at]) or _LOCATED.match(lines[at]))
+    yield from (at for at in reversed(long) if _SUMS.match(lines[at]) or _PACKAGE.match(lines[at]))
+    yield from (at for at in reversed(long) if _HINTING.search(lines[at]))
+    yield from (*long[:1], *range(len(lines))[:1])
+
+
+def _file(lines: Sequence[str], at: int) -> Iterator[str]:
+    """The file of a finding that tells only its line, from above it."""
+    if _INDENTED.match(lines[at]):
+        above = (line for line in reversed(lines[max(at - ABOVE, 0) : at]) if not line[0].isspace())
+        yield from islice(above, 1)
+
+
+def _why(lines: Sequence[str], at: int) -> Iterator[str]:
+    """The lines that tell the reason."""
+    if lines[at].startswith("FAILED") and _BECAUSE in lines[at]:
+        yield from _uncut(lines, at)
+        return
+    reason = _reason(lines, at) if _TEST.match(lines[at]) else ""
+    yield from (reason,) if reason else _behind(lines, at)
+
+
+def _uncut(lines: Sequence[str], at: int) -> Sequence[str]:
+    """The reason that pytest cut to the width of its terminal, from where it stands in full: the last test is the last
+    that has told it."""
+    if not lines[at].rstrip().endswith("..."):
+        return ()
+    before = dropwhile(lambda line: not _SHOWN.match(line), reversed(lines[max(at - OF_TESTS, 0) : at]))
+    return [line.strip() for line in takewhile(_SHOWN.match, before)][-1:]
+
+
+def _reason(lines: Sequence[str], at: int) -> str:
+    """Why a test failed, in a line that names a place: the last of the test's own that says so, as it ends there; where
+    it has none below its name, one above."""
+    own = _own(lines, at)
+    below = [line for line in own if _LOCATED.match(line) or _PANICS.match(line)][::-1]
+    above = _logged(lines, at) or tuple(takewhile(_LOCATED.match, reversed(lines[max(at - BESIDE_TEST, 0) : at])))
+    telling = (line for says in (_PANICS, _REASONS, _HINTING) for line in below or above if says.search(line))
+    return next(telling, below[0] if len(below) == 1 else "").strip() or _asserted(own or lines[:at])
+
+
+def _own(lines: Sequence[str], at: int) -> tuple[str, ...]:
+    """The lines below a test's name that are about it."""
+    return tuple(takewhile(lambda line: not _PARTS.match(line), lines[at + 1 : at + 1 + OF_A_TEST]))
+
+
+def _logged(lines: Sequence[str], at: int) -> list[str]:
+    """What a test said before it ended, in parts that begin with its name; the last first."""
+    name, found, own = named_test(lines[at]), list[str](), False
+    for line in lines[max(at - OF_TESTS, 0) : at] if name else ():
+        part = _BLOCK.match(line)
+        own = part["name"] == name if part else own and not _PARTS.match(line)
+        found += [line] if own and _LOCATED.match(line) else []
+    return found[::-1]
+
+
+def _asserted(lines: Sequence[str]) -> str:
+    """What was asserted last, as testify tells it: in lines of their own, and none with the place."""
+    found = filter(None, map(_ASSERTED.match, lines[-OF_AN_ASSERTION:]))
+    return NEXT_LINE.join({said["what"]: " ".join(said.group().split()) for said in found}.values())
+
+
+def _behind(lines: Sequence[str], at: int) -> Iterator[str]:
+    """What stands behind a line that begins to tell it: the line that it announces, or the place; what was raised; or
+    what was expected, and what came."""
+    behind = lines[at + 1 : at + 1 + BEHIND]
+    if behind and (lines[at].rstrip().endswith(":") or _PLACED.match(behind[0])):
+        yield behind[0].strip()
+    own = _own(lines, at) if _TEST.match(lines[at]) else ()
+    raised = next((line.strip() for line in own if _RAISED.match(line)), "")
+    compared = (" ".join(line.split()) for line in behind if _COMPARED.match(line))
+    yield from (raised,) if raised else islice(compared, MOST_COMPARED)
