@@ -161,6 +161,7 @@ PIPED = {
     "npx eslint .": "✖ 2 problems (1 error, 1 warning)",
     "mypy src": "src/a.py:12: error: Incompatible types\nFound 1 error in 1 file (checked 12 source files)",
     "dotnet test": "Failed!  - Failed:     1, Passed:     1, Skipped:     0, Total:     2",
+    "pytest -q": "ERROR test_a.py\n1 error in 0.61s",
     "make": "make: *** [Makefile:3: main.o] Error 1",
 }
 
@@ -189,6 +190,8 @@ def test_a_check_that_says_that_it_failed_did_so_though_a_pipe_hides_it(command)
         "✖ 2 problems (0 errors, 2 warnings)",
         "Success: no issues found in 12 source files",
         "handles 3 errors at once ... ok\n12 passed",
+        "12 passed\n[main abc1234] Fix 2 failing tests",
+        "all green\nabc1234 Errors: 3 of them mended",
         "make: Nothing to be done for 'all'.",
     ],
 )

@@ -377,10 +377,40 @@ def test_the_telling_line(text, line):
     assert tells(text) == line
 
 
+@pytest.mark.parametrize(
+    ("told", "printed"),
+    [
+        (
+            "main.c:5:3: error: no such name",
+            "util.c:1:9: warning: unused\nmain.c:5:3: error: no such name\n2 generated",
+        ),
+        ("a.py:9: error: no such name", "a.py:3: note: by default\na.py:9: error: no such name"),
+        ("[ERROR] A.java:[12,9] cannot find symbol", "[ERROR] A.java:[12,9] cannot find symbol\n[ERROR] -> [Help 1]"),
+        (
+            "main.o: undefined reference to `x'",
+            "main.o: undefined reference to `x'\nmake: *** [Makefile:3: app] Error 1",
+        ),
+        ("E   ImportError: no name x", "E   ImportError: no name x\n=== short test summary ===\nERROR test_a.py"),
+        ("FAIL a.test.js", "FAIL a.test.js\nPASS b.test.js\n  ● Console\n    console.log here"),
+        (
+            f"thread '{'deep::' * 20}x' (12) panicked at a.rs:1:2: ⏎ it broke",
+            f"thread '{'deep::' * 20}x' (12) panicked at a.rs:1:2:\nit broke\nerror: test failed, to rerun",
+        ),
+        (
+            "--- FAIL: TestA (0.0s) ⏎ Error: Not equal: ⏎ expected: 1 ⏎ actual : 2",
+            "--- FAIL: TestA (0.0s)\n    a.go:3: \n \tError:   \tNot equal: \n \t  \texpected: 1\n \t  \tactual  : 2",
+        ),
+    ],
+)
+def test_the_fault_is_told_rather_than_a_remark_or_the_end_of_it(told, printed):
+    assert tells(printed) == told
+
+
 def test_a_reason_that_pytest_cut_is_told_in_full():
     told = """    def test_days(now):
 >       assert days(now) == 3
 E       AssertionError: assert 2 == 3
+E
 E        +  where 2 = days(now)
 tests/test_export.py:12: AssertionError
 =========== short test summary info ===========

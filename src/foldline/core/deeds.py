@@ -49,8 +49,10 @@ _TESTS_FAILED = re.compile(r"\b[1-9]\d{0,4} failed\b")
 _TESTS_LOOK = 600
 """Characters at the end of a command's output in which a test run says how it went …"""
 _CHECK_FAILED = re.compile(
-    r"\b[1-9]\d{0,4} (?:failing\b|examples?, [1-9]\d{0,4} failures?\b)|\b(?:Failures|Errors): [1-9]|"
-    r"^(?:error: could not compile |FAILED \((?:failures|errors)=|(?:\[INFO\] )?BUILD FAIL(?:ED|URE)\b|Failed! |"
+    r"^(?:[ \t]*[1-9]\d{0,4} failing\b[ \t]*(?:\(|$)|[1-9]\d{0,4} examples?, [1-9]\d{0,4} failures?\b|"
+    r"(?:\[ERROR\] )?Tests(?: run)?: [^\n]{0,80}\b(?:Failures|Errors): [1-9]|"
+    r"(?:=+ )?(?:[^\n]{0,80}, )?[1-9]\d{0,4} errors? in [\d.]{1,12}s\b|error: could not compile |"
+    r"FAILED \((?:failures|errors)=|(?:\[INFO\] )?BUILD FAIL(?:ED|URE)\b|Failed! |"
     r"Found [1-9]\d{0,4} errors? in |make(?:\[\d{1,3}\])?: \*\*\* \[|\W{0,4}\d{1,5} problems? \([1-9]\d{0,4} errors?)",
     re.M,
 )

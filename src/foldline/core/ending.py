@@ -40,7 +40,8 @@ _NONE = re.compile(
 )
 """… but for one that says that nothing is."""
 _ALL_WELL = re.compile(r"ok[ \t]+\S+[ \t]+(?:\d[\d.]*m?s|\(cached\))")
-"""The last line of a check that prints it only when nothing failed: places that its log names are no faults then."""
+"""The last line of a check that prints it only when nothing failed: places that its tests name, moved in, are no faults
+then."""
 
 
 def closing_line(result: ToolResult) -> str:
@@ -59,5 +60,7 @@ def says_passed(result: ToolResult) -> bool:
     """It says at its end that all is well."""
     lines = result.text[-_ENDS:].rstrip().splitlines()
     well = bool(lines) and _ALL_WELL.match(lines[-1]) is not None
-    ill = (_BROKE.search(_NONE.sub("", line)) or (not well and names_place(line)) for line in lines)
+    ill = (
+        _BROKE.search(_NONE.sub("", line)) or (names_place(line) and not (well and line[0].isspace())) for line in lines
+    )
     return any(map(_PASSED.search, lines)) and not any(ill)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from foldline.core.deeds import Deed, judges
 from foldline.core.ending import says_passed
-from foldline.core.telling import LONGEST_LINE, first_line, named_test, telling_line
+from foldline.core.telling import LONGEST_LINE, first_line, named_alone, passes, telling_line
 from foldline.core.text import beginning
 from foldline.core.tools import reads, searches
 from foldline.model import digest
@@ -44,6 +44,8 @@ PERHAPS = "perhaps cured: "
 """How a cure begins that nobody can be sure of."""
 LEFT = "not tried again"
 """In place of a cure: it was tried once, and the work went on."""
+_PUT_ASIDE = re.compile(r"\bgit (?:stash|checkout|switch|restore|reset)\b")
+"""With the changes put aside, a check says nothing of them."""
 FORGOTTEN = "forgotten"
 """In place of a cure: a slip with a tool that is no shell, made good since."""
 MOVED_ON = 8
@@ -98,8 +100,13 @@ def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
 
 
 def _passes(deed: Deed) -> bool:
-    """A check that says that all is well."""
-    return deed.result is not None and not deed.failed and judges(deed.command) and says_passed(deed.result)
+    """A check that says that all is well, of the work as it is."""
+    return _counts(deed) and deed.result is not None and says_passed(deed.result)
+
+
+def _counts(deed: Deed) -> bool:
+    """A check that did not fail, with no changes put aside."""
+    return not deed.failed and judges(deed.command) and not _PUT_ASIDE.search(deed.command)
 
 
 def _since(item: _Open, passed: Deed | None, acts: int, done: Sequence[Deed]) -> Trouble:
@@ -107,21 +114,18 @@ def _since(item: _Open, passed: Deed | None, acts: int, done: Sequence[Deed]) ->
     told = _told(item)
     if not judges(item.deed.command):
         return told._replace(cure=LEFT) if acts - item.acts > MOVED_ON else told
-    test = named_test(told.text)
-    again = next((deed for deed in reversed(done) if test and _passes_test(deed, test, item.deed.at)), None)
+    alone = named_alone(item.deed.result) if item.deed.result else ""
+    again = next((deed for deed in reversed(done) if alone and _passes_test(deed, alone, item.deed.at)), None)
     if again is not None:
-        return told._replace(cure=f"it passed later in {brief(tried(again), LONGEST_PROOF)}")
+        return told._replace(cure=f"{PERHAPS}it passed later in {brief(tried(again), LONGEST_PROOF)}")
     if passed is None or passed.at <= item.deed.at:
         return told
     return told._replace(cure=f"{PERHAPS}{brief(tried(passed), LONGEST_PROOF)} passed later")
 
 
 def _passes_test(deed: Deed, name: str, after: int) -> bool:
-    """It says of that test that it passed."""
-    if deed.at <= after or deed.result is None or not judges(deed.command):
-        return False
-    text = deed.result.text
-    return f"--- PASS: {name} (" in text or f"{name} PASSED" in text
+    """It says of that test that it passed: another of that name may stand elsewhere."""
+    return deed.at > after and _counts(deed) and deed.result is not None and passes(deed.result, name)
 
 
 def _looks(deed: Deed) -> bool:

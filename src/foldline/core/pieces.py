@@ -161,7 +161,7 @@ def _done(key: str) -> str:
 def _trouble(fact: Fact, told: str) -> str:
     """What was tried, what it gave, and whether that is over. The cure names what was tried."""
     line = on_one_line(fact.text)
-    short = beginning(line, LONGEST_TOLD) if in_ticks(line) in told else ""
+    short = beginning(line, LONGEST_TOLD) if in_ticks(line) in told and fact.about != REFUSED else ""
     text = in_ticks(short if len(short) >= LONGEST_TOLD / 2 else beginning(line, LONGEST_ERROR))
     if fact.about == REFUSED:
         words = f", with the words: {text}" if is_remark(fact.text) else ""

@@ -29,11 +29,12 @@ _LOOK = 20_000
 _TELLING = re.compile(
     r"(?:E[ \t]{2,}\S|FAILED[ \t]|(?:#\d{1,4} [\d.]{1,10} )?ERROR\b|error(?:\[\w{1,20}\])?:|fatal:|panic:|"
     r"Module not found:|[ \t]{0,12}\S{0,200}(?:Error|Exception|Failure)\b[^\n]{0,20}:|[ \t]! \[(?:remote )?rejected\]|"
-    r"[ \t]{1,8}\d{1,6}:\d{1,5}[ \t]+error[ \t]|[ \t]{0,40}--- FAIL|thread '[^'\n]{1,60}' panicked)"
+    r"[ \t]{1,8}\d{1,6}:\d{1,5}[ \t]+error[ \t]|[ \t]{0,40}--- FAIL|thread '[^'\n]{1,200}'(?: \(\d{1,20}\))? panicked)"
 )
 _SUMS = re.compile(
-    r"error: (?:could not compile|test failed|aborting due|failed to push some refs|build failed)|FAILED \(|"
-    r"(?:#\d{1,4} )?ERROR: (?:failed to solve|process \")|ERROR in \S|Failed!|Failed examples:|[ \t]+Error Trace:"
+    r"error: (?:could not compile|test failed|aborting due|failed to push some refs|build failed|fatalError)|FAILED \(|"
+    r"(?:#\d{1,4} )?ERROR: (?:failed to solve|process \"|Build did NOT)|ERROR in \S|ERROR \S+$|"
+    r"[ \t]?ERROR[ \t]{1,4}run failed|Failed!|Failed examples:|[ \t]+Error Trace:|make(?:\[\d{1,3}\])?: \*\*\* \["
 )
 """A line that says that something failed which others name, …"""
 _PACKAGE = re.compile(r"FAIL\b")
@@ -41,19 +42,23 @@ _PACKAGE = re.compile(r"FAIL\b")
 _INSTALLER = re.compile(r"npm (?:ERR!|error) (?!code\b|errno\b|syscall\b|path\b|A complete log|[ /])\S")
 """A line of npm that tells something: the first does."""
 _LOCATED = re.compile(
-    r"(?:\[[\w:./-]{1,40}\][ \t]{1,4})?[ \t]{0,40}[^\s:()`'\"]{1,200}\.\w{1,8}(?::\d|\(\d)[\d:,)]{0,16}"
+    r"(?:\[[\w:./-]{1,40}\][ \t]{1,4})?[ \t]{0,40}[^\s:()`'\"]{1,200}\.\w{1,8}(?::\d|\(\d|:\[\d)[\d:,)\]]{0,16}"
     r"[ \t]{1,4}[^\s:#]"
 )
 """A place in a file and what is wrong there, perhaps behind the name of the task that found it."""
+_WRONG, _REMARKS = re.compile(r"\berror\b", re.I), re.compile(r"\b(?:warning|note|info)\b", re.I)
+"""What such a line says of itself."""
 _TEST = re.compile(
-    r"[ \t]{0,40}--- FAIL: |FAILED[ \t]\S+::|[ \t]{0,8}● \S|[ \t]{0,8}Failed \S+ \[|(?:FAIL|ERROR): \w+ \("
+    r"[ \t]{0,40}--- FAIL: |FAILED[ \t]\S+::|[ \t]{0,8}● (?!Console$)\S|[ \t]{0,8}Failed \S+ \[|(?:FAIL|ERROR): \w+ \("
 )
 """A line that names a test, …"""
-_NAMED = re.compile(r"[ \t]{0,40}(?:--- FAIL: |FAILED[ \t])(?P<name>\S{3,200})")
+_NAMED = re.compile(
+    r"[ \t]{0,40}(?:--- FAIL: (?P<go>\S{3,200}) \(|FAILED[ \t](?P<py>\S{1,200}::[^\n]{1,200}?)(?: - |\s*$))"
+)
 """… by which it is known again, …"""
 _BECAUSE = " - "
 """… perhaps with the reason behind this, …"""
-_SHOWN = re.compile(r"E[ \t]{2,}\S")
+_SHOWN = re.compile(r"E(?:[ \t]|$)")
 """… which stands in full in lines like this, …"""
 _REASONS = re.compile(
     r"\b(?:got|want(?:ed)?|expect(?:ed|s)?|should|must|assert\w*|not equal|mismatch|nil|null)\b", re.I
@@ -66,8 +71,8 @@ OF_A_TEST, BESIDE_TEST, OF_TESTS = 80, 6, 400
 """Lines below a test's name, or above it, in which that is sought; and in which tests run side by side have spoken."""
 _BLOCK = re.compile(r"=== (?:RUN|NAME|CONT)[ \t]+(?P<name>\S+)")
 """A line behind which a test speaks that tells what it does."""
-_ASSERTED = re.compile(r"[ \t]+(?P<what>Error|Messages):[ \t]+\S[^\n]*")
-OF_AN_ASSERTION = 12
+_ASSERTED = re.compile(r"[ \t]+(?P<what>Error|expected|actual|Messages)[ \t]*:[ \t]+\S[^\n]*")
+OF_AN_ASSERTION = 20
 """Lines in which an assertion says what is wrong."""
 _COMPARED = re.compile(r"\s*(?:expected|received|actual|got|left|right)\b[^\n:]{0,40}:\s*\S", re.I)
 _RAISED = re.compile(r"\s*\S{0,200}(?:Error|Exception)\b[^\n]{0,20}:\s*\S")
@@ -112,10 +117,24 @@ def first_line(result: ToolResult) -> str:
     return head(next((line.strip() for line in text.splitlines() if _is_told(line)), ""), LONGEST_LINE)
 
 
-def named_test(line: str) -> str:
-    """The test that a telling line is about, if it names one."""
+def named_alone(result: ToolResult) -> str:
+    """The test that failed, where one did."""
+    searched = result.text[-2 * _LOOK :]
+    names = {_name(line) for line in searched.splitlines()} - {""}
+    leaves = [name for name in names if not any(other.startswith(f"{name}/") for other in names)]
+    return leaves[0] if len(leaves) == 1 else ""
+
+
+def _name(line: str) -> str:
+    """The test that a line says has failed."""
     named = _NAMED.match(line)
-    return named["name"] if named else ""
+    return (named["go"] or named["py"]) if named else ""
+
+
+def passes(result: ToolResult, name: str) -> bool:
+    """It says that this test passed."""
+    lines = map(str.strip, result.text[-2 * _LOOK :].splitlines())
+    return any(line.startswith((f"--- PASS: {name} (", f"{name} PASSED")) for line in lines)
 
 
 def names_place(line: str) -> bool:
@@ -133,9 +152,13 @@ def _candidates(lines: Sequence[str]) -> Iterator[int]:
     long = [at for at, line in enumerate(lines) if len(line.strip()) > SHORTEST_LINE]
     yield from (at for at in reversed(long) if _TEST.match(lines[at]))
     yield from (at for at in reversed(long) if _TELLING.match(lines[at]) and not _SUMS.match(lines[at]))
-    yield from (at for at in long if _INSTALLER.match(lines[at]) or _LOCATED.match(lines[at]))
-    yield from (at for at in reversed(long) if _SUMS.match(lines[at]) or _PACKAGE.match(lines[at]))
-    yield from (at for at in reversed(long) if _HINTING.search(lines[at]))
+    placed = [at for at in long if _INSTALLER.match(lines[at]) or _LOCATED.match(lines[at])]
+    yield from (at for at in placed if _WRONG.search(lines[at]))
+    yield from (at for at in placed if not _REMARKS.search(lines[at]))
+    summing = [at for at in reversed(long) if _SUMS.match(lines[at]) or _PACKAGE.match(lines[at])]
+    yield from (at for at in summing if not lines[at].startswith("make"))
+    yield from (at for at in reversed(long) if _HINTING.search(lines[at]) and at not in summing)
+    yield from (*placed, *summing)
     yield from (*long[:1], *range(len(lines))[:1])
 
 
@@ -181,7 +204,7 @@ def _own(lines: Sequence[str], at: int) -> tuple[str, ...]:
 
 def _logged(lines: Sequence[str], at: int) -> list[str]:
     """What a test said before it ended, in parts that begin with its name; the last first."""
-    name, found, own = named_test(lines[at]), list[str](), False
+    name, found, own = _name(lines[at]), list[str](), False
     for line in lines[max(at - OF_TESTS, 0) : at] if name else ():
         part = _BLOCK.match(line)
         own = part["name"] == name if part else own and not _PARTS.match(line)

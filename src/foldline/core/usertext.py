@@ -37,8 +37,8 @@ _NOTES = re.compile(
     re.M,
 )
 _SENT = re.compile(
-    r"\s*<command-message>[^<>]{0,200}</command-message>\s*<command-name>(/[\w:.-]{1,100})</command-name>\s*"
-    r"(?:<command-args>)?"
+    r"\s*<command-message>[^<>]{0,200}</command-message>\s*"
+    r"<command-name>(/[\w:.-]{1,100})(?: \(MCP\))?</command-name>\s*(?:<command-args>)?"
 )
 """How a message begins that Claude Code sent for a command. One that the client itself obeys has its name first."""
 
