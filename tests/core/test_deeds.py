@@ -64,7 +64,20 @@ def all_deeds(*messages):
         ('{"success": "no"}', "ok"),
         ('{"broken', "ok"),
         ('{"a":' * 9_000, "ok"),
-        ('{"success": false, "x": "' + "y" * 100_000 + '"}', "ok"),
+        ('{"success": false, "x": "' + "y" * 100_000 + '"}', "failed"),
+        ('{"success": false, "x": "' + "y" * 2_000_000 + '"}', "ok"),
+        ("[exit 2]", "failed"),
+        ("done\n(exit code: 0)", "ok"),
+        ("<exit_code>1</exit_code>", "failed"),
+        ("exit_code=127", "failed"),
+        ("Command returned non-zero exit status 3.", "failed"),
+        ("exit 1 was written into the script", "ok"),
+        ("bash: frob: command not found", "failed"),
+        ("sh: 1: frob: not found", "failed"),
+        ("checked three\npage: not found", "ok"),
+        ("x: not found" * 300, "ok"),
+        ("'frob' is not recognized as an internal or external command,\noperable program or batch file.", "failed"),
+        ("Get-Thing : no\nAt line:1 char:1\n    + CategoryInfo          : NotSpecified", "failed"),
         ("Error: gift card balance is not enough", "failed"),
         ("error.log\nerrors.py", "ok"),
         ("Traceback (most recent call last):\n  File", "failed"),
@@ -89,6 +102,42 @@ def test_an_error_is_a_failure_and_no_result_tells_nothing(call):
 def test_a_file_that_was_read_may_say_anything(text):
     assert outcome(READ, result(text)) == "ok"
     assert outcome(EDIT, result(text)) == "failed"
+
+
+RAN = ToolCall("1", "run_python", json.dumps({"code": "main()"}))
+TRACEBACK = 'Traceback (most recent call last):\n  File "x.py", line 1, in <module>\n    main()\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        (f"loading\n{TRACEBACK}ValueError: no rows", "failed"),
+        (f"loading\n{TRACEBACK}KeyboardInterrupt", "failed"),
+        (f"loading\n{TRACEBACK}ValueError: no rows\ncaught it, and went on", "ok"),
+        ("the last line names a ValueError: no rows", "ok"),
+    ],
+)
+def test_code_failed_where_it_ends_by_raising_something(text, verdict):
+    assert outcome(RAN, result(text)) == verdict
+
+
+def test_what_a_tool_raised_is_a_failure_and_a_line_of_a_search_is_none():
+    assert outcome(EDIT, result("FileNotFoundError: src/a.py")) == "failed"
+    for name in ("Read", "Grep"):
+        assert outcome(ToolCall("1", name, '{"pattern": "x", "path": "a"}'), result("ValueError: one\nmore")) == "ok"
+
+
+def test_a_result_is_told_without_its_envelope():
+    (deed,) = all_deeds(step(BASH), answer(ToolResult(BASH.id, (Text('{"output": "boom\\n", "exit_code": 1}'),))))
+    assert (deed.verdict, deed.result.text) == ("failed", "boom")
+    (kept,) = all_deeds(step(READ), answer(ToolResult(READ.id, (Text('{"output": "boom", "exit_code": 1}'),))))
+    assert (kept.verdict, kept.result.text) == ("ok", '{"output": "boom", "exit_code": 1}')
+
+
+def test_a_check_that_code_ran_may_have_failed_too():
+    call = ToolCall("1", "ipython", json.dumps({"code": "!pytest -q"}))
+    (deed,) = all_deeds(step(call), answer(ToolResult("1", (Text("2 failed, 3 passed in 0.1s"),))))
+    assert (deed.verdict, deed.failed) == ("ok", True)
 
 
 def test_a_reader_can_fail():

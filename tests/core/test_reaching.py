@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.deeds import Deed
+from foldline.core.cycles import pair
+from foldline.core.deeds import Deed, deeds
 from foldline.core.extract import Extractor
 from foldline.core.facts import Facts
 from foldline.core.reaching import LONGEST, Reached, came_of, reached, reaches
 from foldline.core.worklog import outcomes
-from foldline.model import Message, Origin, Text, ToolCall, ToolResult
+from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
 
 
 def ran(command, text="done", **more):
@@ -163,7 +164,13 @@ def test_a_message_of_many_lines_hides_no_command_behind_it():
 
 def test_what_a_client_gives_as_json_is_read():
     given = '{"output":"[main 4f5a6b7] Mend the gate\\n","metadata":{"exit_code":0}}'
-    assert came_of(ToolResult("1", (Text(given),))) == "[main 4f5a6b7] Mend the gate"
+    messages = (
+        Message("assistant", Origin.ASSISTANT, (ToolCall("1", "Bash", '{"command": "git commit -m x"}'),)),
+        Message("user", Origin.TOOL, (ToolResult("1", (Text(given),)),)),
+    )
+    assert [deed.text for deed in reached(list(deeds(messages, pair(messages, Grammar()))))] == [
+        "[main 4f5a6b7] Mend the gate"
+    ]
 
 
 def test_what_was_opened_is_not_replaced_by_a_later_push():

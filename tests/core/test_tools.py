@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.core.shell import Touch
-from foldline.core.tools import bare_name, call_touches, command_of, patch_touches, reads
+from foldline.core.tools import bare_name, call_touches, code_of, command_of, patch_touches, reads
 from foldline.model import ToolCall
 
 PATCH = """*** Begin Patch
@@ -150,12 +150,33 @@ COMMANDS = [
     (call("terminal", command="cat a", cd="x"), "cat a"),
     (call("Bash"), ""),
     (call("Read", command="cat a"), ""),
+    (call("mcp__desktop__runBashScript", script="cat a"), "cat a"),
+    (call("PowerShellTool", commandLine="cat a"), "cat a"),
+    (call("remote_terminal", shell_command="cat a"), "cat a"),
+    (call("bashful_mode", command="cat a"), ""),
+    (call("shell_history", limit=3), ""),
 ]
 
 
 @pytest.mark.parametrize(("of", "command"), COMMANDS)
 def test_commands_of_real_agents(of, command):
     assert command_of(of) == command
+
+
+@pytest.mark.parametrize(
+    ("of", "code"),
+    [
+        (call("python", code="print(1)"), "print(1)"),
+        (call("execute_ipython_cell", code="print(1)"), "print(1)"),
+        (call("mcp__nb__runCode", code="print(1)"), "print(1)"),
+        (call("look_up", code="EUR"), ""),
+        (call("python", code=["print(1)"]), ""),
+        (call("Bash", command="python x.py"), ""),
+    ],
+)
+def test_programs_that_are_run_otherwise_than_by_a_shell(of, code):
+    assert code_of(of) == code
+    assert not code or command_of(of) == ""
 
 
 def test_paths_may_come_as_json_text():

@@ -3,7 +3,8 @@
     messages, pairing ── deeds ──> Deed, Deed, …
 
 Of agents without tool calls, mini-swe-agent is read: one command in a fence, answered by a return code. Where a shell
-in the text does not tell how a command ended, nothing is said. What tools are called is in tools.py.
+in the text does not tell how a command ended, nothing is said. What tools are called is in tools.py; a result in an
+envelope is taken out of it in envelope.py.
 """
 
 from __future__ import annotations
@@ -11,20 +12,23 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from foldline.core.cycles import Pairing, ToolCycle
+from foldline.core.envelope import Opened, opened
 from foldline.core.mend import NO_RESULT
 from foldline.core.shell import Touch
 from foldline.core.shellwords import runs
-from foldline.core.tools import call_touches, command_of, reads
+from foldline.core.tools import call_touches, code_of, command_of, reads, searches
 from foldline.model import Message, Origin, Text, ToolCall, ToolResult
 
 Verdict: TypeAlias = Literal["ok", "failed", "unknown"]
 
 _EXIT = re.compile(
-    r"^(?:(?:process |command )?exit(?:ed)?(?: with)?(?: exit)? (?:code|status)[: ]{1,2}"
-    r"|\[?the command completed with exit code |<returncode>)(-?\d{1,5})(?:</returncode>|[.\])]*[ \t]*$)",
+    r"^(?:[\[(<]?(?:process |command )?exit(?:ed)?(?: with)?(?: exit)?[ _]?(?:code|status)(?:[: ]{1,2}| ?[:=] ?|>)"
+    r"|\[?the command completed with exit code |<returncode>|[\[(]exit |exit=|command returned non-zero exit status )"
+    r"(-?\d{1,5})(?:</\w{1,20}>|[.\])]*[ \t]*$| \(execution )",
     re.I | re.M,
 )
 _FAILED = re.compile(
@@ -33,16 +37,28 @@ _FAILED = re.compile(
     r"|command (?:failed|aborted)|aborted by user|invalid arguments|the user doesn't want to)",
     re.I,
 )
+_RAISED = re.compile(r"\s*[A-Z]\w{0,40}(?:Error|Exception): \S")
+"""How what a tool raised is told, where nothing else would begin so."""
+_UNKNOWN = re.compile(
+    r"(?:\S{1,80}: ){1,3}(?:command )?not found$|'[^'\n]{1,200}' is not recognized as |"
+    r"[^\n]{1,200}\n(?:[^\n]{0,300}\n){0,8}[ \t]{1,8}\+ CategoryInfo[ \t]"
+)
+"""All that a shell says which does not know a command, or of a cmdlet that failed."""
+_TRACEBACK = "Traceback (most recent call last)"
+_LAST_RAISED = re.compile(r"[\w.]{0,80}(?:Error|Exception|Interrupt|Exit)\b")
+"""What code that was run ends with when it failed."""
 _RUNNING = re.compile(r"^(?:Process running with session ID|Command running in background|Async agent launched)", re.M)
 """A receipt for what goes on by itself: it tells nothing of what comes of it."""
 FRAME = re.compile(
-    r"\s*(?:chunk id:|wall time:|process exited|original token count:|exit code|output:|<returncode>"
-    r"|\[?the command completed|shell cwd was reset to|</?\w+>\s*$)",
+    r"\s*(?:chunk id:|wall time:|process exited|original token count:|[\[(<]?exit[ _]?code|output:|<returncode>"
+    r"|[\[(]exit -?\d|exit=\d|\[?the command completed|shell cwd was reset to|</?\w+>\s*$)",
     re.I,
 )
 """Lines in which the tool speaks of the run rather than shows what it said."""
 _LOOK = 400
 """Characters at either end of a result in which its outcome is sought."""
+_SHORT = 2_000
+"""Characters of an output in which a shell says nothing else."""
 _FENCE = re.compile(r"^```(?:bash|mswea_bash_command)[ \t]*\n(.*?)\n```", re.M | re.S)
 _ANSWERS = "<returncode>"
 _TESTS_FAILED = re.compile(r"\b[1-9]\d{0,4} failed\b")
@@ -114,9 +130,13 @@ def cycle_deeds(messages: Sequence[Message], cycle: ToolCycle) -> Iterator[Deed]
 
 
 def _deed(at: int, call: ToolCall, answer: int, result: ToolResult | None) -> Deed:
-    verdict, command, touches = outcome(call, result), command_of(call), tuple(call_touches(call))
+    envelope, command, touches = _opened(call, result), command_of(call), tuple(call_touches(call))
+    verdict = _verdict(call, result, envelope)
+    if result is not None and envelope.said != result.text:
+        result = replace(result, content=(Text(envelope.said),))
     goal = f"`{command.strip()}`" if command else _goal(call, touches)
-    failed = verdict == "failed" or (verdict == "ok" and bool(command) and _tests_failed(command, result))
+    ran = command or code_of(call)
+    failed = verdict == "failed" or (verdict == "ok" and bool(ran) and _tests_failed(ran, result))
     return Deed(at, call, answer, result, verdict, command, touches if verdict == "ok" else (), goal, failed)
 
 
@@ -155,39 +175,41 @@ def _fenced(at: int, message: Message, answer: Message) -> Iterator[Deed]:
 
 def outcome(call: ToolCall, result: ToolResult | None) -> Verdict:
     """How a call ended, by what its result says. A file that was read may say anything."""
+    return _verdict(call, result, _opened(call, result))
+
+
+def _opened(call: ToolCall, result: ToolResult | None) -> Opened:
+    """What the result says, out of its envelope. A file that was read is no envelope, whatever it is."""
+    text = result.text if result else ""
+    return Opened(text) if reads(call) else opened(text)
+
+
+def _verdict(call: ToolCall, result: ToolResult | None, envelope: Opened) -> Verdict:
     if result is None or result.text == NO_RESULT:
         return "unknown"
-    if result.is_error:
+    if result.is_error or envelope.well is False:
         return "failed"
-    text = result.text
-    if not reads(call):
-        told = _told(text)
-        if told:
-            return told
-    return "failed" if _FAILED.match(text[:_LOOK]) else "ok"
+    if envelope.well:
+        return "ok"
+    text = envelope.said
+    told = None if reads(call) else _told(text)
+    return told or ("failed" if _FAILED.match(text[:_LOOK]) or _broke(call, text) else "ok")
 
 
 def _told(text: str) -> Verdict | None:
-    """What a shell or a JSON result states, if it states anything."""
+    """What a shell states, if it states anything."""
     beginning, end = text[:_LOOK], text[_LOOK:][-_LOOK:].partition("\n")[2]
     code = _EXIT.search(beginning) or _EXIT.search(end)
     if code:
         return "ok" if code.group(1) == "0" else "failed"
-    if _RUNNING.search(beginning):
-        return "unknown"
-    success = _structured(text)
-    return None if success is None else "ok" if success else "failed"
+    return "unknown" if _RUNNING.search(beginning) else None
 
 
-def _structured(text: str) -> bool | None:
-    """Success as a JSON result states it: {"metadata": {"exit_code": 1}} or {"success": false}."""
-    if not text.startswith("{") or len(text) > 100_000:
-        return None
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    inner = value.get("metadata") if isinstance(value.get("metadata"), dict) else value
-    if isinstance(inner.get("exit_code"), int):
-        return bool(inner["exit_code"] == 0)
-    return inner["success"] if isinstance(inner.get("success"), bool) else None
+def _broke(call: ToolCall, text: str) -> bool:
+    """A shell says that it does not know the command, or code ended by raising something, or the tool itself did."""
+    if command_of(call):
+        return len(text) <= _SHORT and _UNKNOWN.match(text.strip()) is not None
+    if code_of(call):
+        last = text.rstrip()[-_LOOK:].rpartition("\n")[2]
+        return _TRACEBACK in text[-_FAIL_LOOK:] and _LAST_RAISED.match(last) is not None
+    return not reads(call) and not searches(call) and _RAISED.match(text[:_LOOK]) is not None

@@ -21,7 +21,7 @@ from foldline.core.deeds import Deed, judges
 from foldline.core.ending import says_passed
 from foldline.core.telling import LONGEST_LINE, first_line, named_alone, passes, telling_line
 from foldline.core.text import beginning
-from foldline.core.tools import reads, searches
+from foldline.core.tools import code_of, reads, searches
 from foldline.model import digest
 
 LONGEST_GOAL, LONGEST_KEY = 80, 300
@@ -139,8 +139,8 @@ def _kept(uncured: Sequence[Trouble], cured: Sequence[Trouble]) -> tuple[Trouble
 
 
 def _told(item: _Open) -> Trouble:
-    result = item.deed.result
-    line = "" if result is None else telling_line(result) if item.deed.command else first_line(result)
+    result, ran = item.deed.result, item.deed.command or code_of(item.deed.call)
+    line = "" if result is None else telling_line(result) if ran else first_line(result)
     return Trouble(line, item.deed.answer, tried(item.deed))
 
 

@@ -9,7 +9,6 @@ and replies, the last of its kind. How checks end is in ending.py, what went wro
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -146,21 +145,9 @@ def reaches(deed: Deed) -> bool:
 def came_of(result: ToolResult) -> str:
     """The line that tells what was made, the last one where several do; "" where none does."""
     text = result.text if len(result.text) <= 2 * _LOOK else f"{result.text[:_LOOK]}\n{result.text[-_LOOK:]}"
-    text = _unwrapped(text)
     if _JSON.match(text):
         first = {found[1]: found[0] for found in reversed(list(_FIELD.finditer(text)))}
         return ", ".join([first[name] for name in _FIELDS if name in first][:_MOST_FIELDS])
     lines = [line.strip() for line in text.splitlines() if line.strip() and not FRAME.match(line)]
     told = next((line for line in reversed(lines) if _TELLS.search(line)), lines[-1] if lines else "")
     return head(told, LONGEST)
-
-
-def _unwrapped(text: str) -> str:
-    """What a command said, where its client gives that as JSON."""
-    if not text.startswith('{"output"'):
-        return text
-    try:
-        inner = json.loads(text).get("output")
-    except (ValueError, RecursionError):
-        return text
-    return inner if isinstance(inner, str) else text

@@ -4,7 +4,7 @@
 
 Names and arguments as Claude Code, Codex, pi, opencode, Gemini CLI, Cline, Roo, Cursor, Copilot, Windsurf, OpenHands,
 SWE-agent, Goose and the MCP file server use them. An unknown tool is no file tool; nothing is guessed from its
-arguments.
+arguments. A shell, or what runs code, is also known by a word of its name, where it is given a command or code.
 """
 
 from __future__ import annotations
@@ -55,6 +55,9 @@ _SHELLS = frozenset(
         *("executebash", "executecommand", "runcommand", "runshellcommand", "runinterminal", "runterminalcmd"),
     }
 )
+_SHELL_WORDS = frozenset({"bash", "sh", "zsh", "shell", "terminal", "powershell", "pwsh"})
+_CODE_WORDS = frozenset({"python", "ipython", "jupyter", "code", "repl", "notebook"})
+_NAME_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _HELPERS = frozenset(
     {"task", "agent", "subagent", "runsubagent", "dispatchagent", "spawnagent", "delegate", "delegatetask", "newtask"}
 )
@@ -71,7 +74,7 @@ _PATHS = (
 _LISTS = ("paths", "files", "replacements")
 LONGEST_KNOWN = 1_000
 """Characters of a shell command up to which it is remembered what it touches."""
-_COMMANDS = ("command", "cmd", "script", "CommandLine")
+_COMMANDS = ("command", "cmd", "script", "CommandLine", "commandLine", "shell_command", "bash_command")
 _FOLDERS = ("workdir", "cwd", "working_directory", "directory", "dir_path", "cd", "Cwd")
 _ELSEWHERE = frozenset({"repo", "owner", "repository", "dryRun", "dry_run"})
 """Arguments of tools that change a file on a server, or none."""
@@ -98,13 +101,29 @@ def as_list(value: Any) -> list[Any] | None:
 
 def command_of(call: ToolCall) -> str:
     """The shell command a call runs; "" when it runs none."""
-    if bare_name(call.name) not in _SHELLS:
+    if not _is_shell(call.name):
         return ""
     arguments = call.parsed()
     several = as_list(arguments.get("commands"))
     if several is not None:
         return "\n".join(line for line in several if isinstance(line, str))
     return next(filter(None, (_line(arguments.get(name)) for name in _COMMANDS)), "")
+
+
+def code_of(call: ToolCall) -> str:
+    """The program a call runs that is no shell's; "" when it runs none."""
+    code = call.parsed().get("code") if not _CODE_WORDS.isdisjoint(_words(call.name)) else None
+    return code if isinstance(code, str) else ""
+
+
+def _is_shell(name: str) -> bool:
+    return bare_name(name) in _SHELLS or not _SHELL_WORDS.isdisjoint(_words(name))
+
+
+@lru_cache(maxsize=1_024)
+def _words(name: str) -> frozenset[str]:
+    """The words of a tool's own name."""
+    return frozenset(map(str.lower, _NAME_WORDS.findall(name.rsplit("__", 1)[-1].rsplit(".", 1)[-1])))
 
 
 def _line(value: Any) -> str:
@@ -120,7 +139,7 @@ def _line(value: Any) -> str:
 def call_touches(call: ToolCall) -> Iterator[Touch]:
     """What a call does to which files, if it succeeds."""
     name, arguments = bare_name(call.name), call.parsed()
-    if name in _SHELLS:
+    if _is_shell(call.name):
         yield from _shell_touches(command_of(call), _first(arguments, *_FOLDERS))
     elif any(arguments.get(key) for key in _ELSEWHERE):
         return
