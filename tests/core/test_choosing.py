@@ -32,6 +32,15 @@ def log(room, *messages):
     return shown(stock(*messages).within(room, estimate), 0)
 
 
+def viewed(*texts):
+    """Files that were read one after the other, behind sixty messages in which something was said."""
+    lines = [Line(line.text, "", n) for n, line in enumerate(entries(FILLER))]
+    for at, text in enumerate(texts, len(lines)):
+        label = f"tool output: Read {at}.py"
+        lines += [Line(line, label, at, kind="seen", times=0) for line in text.split("\n")]
+    return Stock(lines, lambda: (), 0, len(FILLER) + len(texts))
+
+
 FILLER = [says(f"With step number{n} I went on as it had been planned before.") for n in range(60)]
 """What an agent says in passing, of which no line is worth more than another."""
 
@@ -61,6 +70,43 @@ def test_what_a_log_left_out_stays_left_out_when_it_is_folded_again(messages, ro
     second = [line.text for line in again.within(min(room, less), estimate)]
     assert {text for text in second if text != GAP} <= {line.text.strip("\n") for line in first}
     assert all(not (one == two == GAP) for one, two in pairwise(second))
+
+
+CODE = "\n".join(
+    f"    value_{n} = load_part_{n}(config)\n    if not value_{n}:\n        return\n    }}" for n in range(12)
+)
+
+
+def test_what_was_just_read_comes_before_what_was_said_long_ago():
+    told = shown(viewed(CODE).within(200, estimate), 0)
+    assert "[tool output: Read 60.py]\n```\n" in told
+    assert "load_part_" in told
+    assert "number59" in told  # the newest words are there all the same
+    assert "number0 " not in told
+
+
+def test_lines_of_a_file_that_are_alike_stand_where_they_hold_others_together():
+    found = [line.text for line in viewed(CODE).within(5_000, estimate) if line.kind == "seen"]
+    assert found == CODE.split("\n")
+
+
+def test_where_lines_of_a_file_are_missing_that_is_said():
+    found = [line.text for line in viewed(CODE).within(200, estimate) if line.kind == "seen"]
+    assert GAP in found
+    text = "\n".join(found)
+    assert all(piece.strip("\n") in CODE for piece in text.split(GAP))
+
+
+def test_what_the_agent_wrote_stays_its_own_when_it_is_read_again():
+    wrote = says("", call("Write", file_path="/src/a.py", content="first_value = 1\nsecond_value = 2"))
+    lines = [*entries([wrote])]
+    lines += [
+        Line(text, "tool output: Read a.py", 3, kind="seen", times=0)
+        for text in ("second_value = 2", "third_value_of_all = 3")
+    ]
+    found = {line.text: line.kind for line in Stock(lines, lambda: (), 0, 4).within(500, estimate)}
+    assert found["second_value = 2"] == "inner"
+    assert found["third_value_of_all = 3"] == "seen"
 
 
 def test_a_mark_says_where_lines_of_a_text_are_missing():

@@ -15,7 +15,19 @@ from foldline.core.cycles import pair
 from foldline.core.deeds import deeds
 from foldline.core.loglines import CAUSE, FAILED, WHY, Line
 from foldline.core.logtext import below, carried, in_ticks, shown
-from foldline.core.worklog import LONGEST, MOST_LINES, REPORTED, answers, cleaned, entries, outcomes
+from foldline.core.worklog import (
+    LONGEST,
+    MOST_LINES,
+    MOST_SEEN,
+    PART,
+    REPORTED,
+    WHOLE_FILE,
+    answers,
+    cleaned,
+    entries,
+    outcomes,
+    seen,
+)
 from foldline.model import Grammar, Media, Message, Origin, Text, Thinking, ToolCall, ToolResult
 
 
@@ -242,6 +254,94 @@ def test_what_is_said_before_the_user_speaks_again_is_a_report():
     user = Message("user", Origin.USER, (Text("Go on."),))
     lines = entries((says(Text("I look.")), says(Text("It is done.\nAll passes.")), user, says(Text("I go on."))))
     assert [line.text for line in lines if line.reports] == ["It is done.", "All passes."]
+
+
+def read(*messages):
+    return list(seen(tuple(deeds(messages, pair(messages, Grammar()))), 0))
+
+
+def test_lines_of_a_file_that_was_read_are_the_files():
+    text = (
+        "    12→def parse(self):\n    13→    return None\n    14→}\n\n<system-reminder>\nBe it.\n</system-reminder>\n"
+    )
+    lines = read(says(call("Read", file_path="/src/a.py")), result(text))
+    assert [(line.text, line.label, line.kind, line.message) for line in lines] == [
+        ("def parse(self):", "tool output: Read a.py", "seen", 1),
+        ("    return None", "tool output: Read a.py", "seen", 1),
+        ("}", "tool output: Read a.py", "seen", 1),
+    ]
+    assert all(line.is_tools and line.is_text and not line.is_quoted for line in lines)
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        (says(call("Edit", file_path="a.py", new_string="some words")), result("1→some words")),
+        (says(call("Bash", command="make test")), result("all of it passed")),
+        (says(call("Bash", command="cat a.py > b.py")), result("some words")),
+        (says(call("Read", file_path="a.py")), result("<tool_use_error>File does not exist.</tool_use_error>")),
+        (says(call("Read", file_path="a.py")),),
+    ],
+)
+def test_what_is_no_file_that_was_read_is_not_taken_for_one(messages):
+    assert read(*messages) == []
+
+
+def test_a_file_that_a_shell_showed_was_read_and_numbers_in_it_are_its_own():
+    assert [line.text for line in read(says(call("Bash", command="cat a.tsv")), result("12\tapples"))] == ["12\tapples"]
+
+
+def test_a_place_in_a_file_weighs_more_than_the_whole_file():
+    short, long = ("\n".join(f"line number {n}" for n in range(count)) for count in (PART, PART + 1))
+    assert [
+        {line.weight for line in read(says(call("Read", file_path="a")), result(text))} for text in (short, long)
+    ] == [
+        {1.0},
+        {WHOLE_FILE},
+    ]
+
+
+def test_files_that_one_step_read_stand_in_the_order_of_its_calls():
+    step = says(call("Read", "1", file_path="a.py"), call("Read", "2", file_path="b.py"))
+    both = Message("user", Origin.TOOL, (ToolResult("1", (Text("first"),)), ToolResult("2", (Text("second"),))))
+    assert [line.text for line in read(step, both)] == ["first", "second"]
+
+
+def test_of_very_much_that_was_read_only_the_newest_is_looked_through():
+    text = "\n".join(f"line number {n}" for n in range(MOST_LINES))
+    steps = [message for n in range(9) for message in (says(call("Read", file_path=f"{n}.py")), result(text))]
+    lines = read(*steps)
+    assert len(lines) == MOST_SEEN
+    assert min(line.message for line in lines) == 2 * 9 - 2 * (MOST_SEEN // MOST_LINES) + 1
+
+
+fenced = st.lists(
+    st.one_of(
+        st.sampled_from(
+            ["```", "````", "``` python", "## Tasks", "[7] yes", "[tool output: x]", "# End of the notes", "}"]
+        ),
+        st.text(min_size=1, max_size=20),
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@given(fenced, fenced)
+def test_no_line_of_a_file_leaves_its_fence(one, other):
+    """Whatever a file says, it is the tool's when the log is read again, and opens nothing of ours."""
+    steps = [
+        message
+        for name, text in (("a.py", one), ("b.py", other))
+        for message in (says(call("Read", file_path=name)), result("\n".join(text)))
+    ]
+    lines = read(*steps)
+    said = Line("The agent goes on.", "", 9)
+    text = shown([*lines, said], 0)
+    again = list(carried(text))
+    assert [line.text.strip() for line in again] == [line.text.strip() for line in [*lines, said]]
+    assert [line.is_tools for line in again] == [*(True for _ in lines), False]
+    assert not any(re.match(r"#{1,6} (?:Tasks|End)", line) for line in text.split("\n"))
 
 
 def reported(text):

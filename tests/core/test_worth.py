@@ -16,9 +16,10 @@ FILE = Line("file_path: /srv/app/parser.py", "Read parser.py", 0)
 CODE = Line("    return parsed", "Edit parser.py", 0, kind="inner")
 OLD = Line("old_string: return None", "Edit parser.py", 0, kind="aside")
 OUTCOME = Line("4 passed", TOOL, 0)
+SEEN = Line("    return parsed", f"{TOOL}: Read parser.py", 0, kind="seen")
 OTHER = Line("subject: parser", "Note", 0)
 
-lines = st.sampled_from([SAID, FILE, CODE, OLD, OUTCOME, OTHER])
+lines = st.sampled_from([SAID, FILE, CODE, OLD, OUTCOME, OTHER, SEEN])
 ages = st.floats(-1e9, 1e9)
 counts = st.integers(-5, 10**9)
 
@@ -44,6 +45,11 @@ def test_the_agent_comes_back_to_files_more_than_to_what_it_said():
     ranked = sorted([SAID, FILE, CODE, OLD, OUTCOME, OTHER], key=lambda line: use(line, 0, 1), reverse=True)
     assert ranked[:3] == [FILE, CODE, OTHER]
     assert ranked[-1] == OUTCOME
+
+
+def test_what_was_just_read_is_worth_nearly_what_was_written_and_soon_less():
+    assert use(SAID, 0, 1) < use(SEEN, 0, 1) < use(CODE, 0, 1)
+    assert use(SEEN, 30, 1) < use(SAID, 30, 1)
 
 
 def test_a_line_that_explains_is_worth_as_much_more_as_it_weighs():

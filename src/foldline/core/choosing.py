@@ -6,10 +6,10 @@
 First come lines that say what was wrong, the heads of what the agent reported, a few of those it said last, and the
 newest lines, each with the piece of code that it begins. Then a few that stand together at a time, however old, by what
 they are worth for their tokens: how much of them the agent will write again (worth.py), less where other lines have
-told their names already. Last comes what tools told. Each line stands once, where it was written last, but for those
-that hold others together. What is known of the lines whatever the room is worked out once: a fold may try several.
-Where lines come from is in worklog.py, in which order they stand in laying.py, what those cost that are taken in
-shelf.py.
+told their names already; with them lines of files that it read. Last comes what tools told otherwise. Each line stands
+once, where it was written last, but for those that hold others together. What is known of the lines whatever the room
+is worked out once: a fold may try several. Where lines come from is in worklog.py, in which order they stand in
+laying.py, what those cost that are taken in shelf.py.
 """
 
 from __future__ import annotations
@@ -194,12 +194,14 @@ class Stock:
         """Lines that stand with the one before them, though they tell nothing new: code without them looks torn."""
         once, late = self._once, self._late
         found = ((place, line) for place, line in enumerate(self.lines) if place not in once)
-        return {place: line for place, line in found if closes(line.text) or _is_code(line, far=place in late)}
+        shown = ((place, line, place in late or line.kind == "seen") for place, line in found)
+        return {place: line for place, line, far in shown if closes(line.text) or _is_code(line, far=far)}
 
     @cached_property
     def _ends(self) -> dict[int, Line]:
-        """Those of them that only end or part what others began."""
-        return {place: line for place, line in self._closing.items() if closes(line.text)}
+        """Those of them that only end or part what others began, and short ones of files that were read."""
+        found = self._closing.items()
+        return {place: line for place, line in found if closes(line.text) or line.kind == "seen"}
 
     @cached_property
     def _untold(self) -> dict[int, Line]:
@@ -218,7 +220,12 @@ class Stock:
         """About how many characters of each line will be written again. Of what was said about one fault, the last is
         worth more than that."""
         causes = {place for run in self._causes for place in run}
-        return {place: self._use(line, place in causes) * telling(line.text) for place, line in self._once.items()}
+        lengths = self._lengths
+        return {place: self._use(line, place in causes) * lengths[place] for place, line in self._once.items()}
+
+    @cached_property
+    def _lengths(self) -> dict[int, int]:
+        return {place: telling(line.text) for place, line in self._once.items()}
 
     def _use(self, line: Line, is_cause: bool) -> float:
         line = line if is_cause else line._replace(weight=min(line.weight, WHY))
@@ -266,7 +273,7 @@ class Stock:
             elif shelf.takes_all({place: lines[place] for place in run}, least):
                 shelf.take_between(run, self._ends, least)
                 covered |= frozenset().union(*(named[place] for place in run))
-            elif len(run) > (LEAST_CODE if lines[run[0]].kind == "inner" else 1):
+            elif len(run) > (LEAST_CODE if lines[run[0]].is_text else 1):
                 for half in (run[: len(run) // 2], run[len(run) // 2 :]):
                     heapq.heappush(heap, (-value(half), half))
             else:
@@ -287,12 +294,14 @@ class Stock:
         free = ((place, line) for place, line in own if place not in chosen)
         for _, group in groupby(free, key=lambda item: item[1].entry):
             places = [place for place, _ in group]
-            runs = (tuple(places[at : at + TOGETHER]) for at in range(0, len(places), TOGETHER))
-            yield from (run for run in runs if self._tells(run))
+            runs = [tuple(places[at : at + TOGETHER]) for at in range(0, len(places), TOGETHER)]
+            if len(runs) > 1 and not self._tells(runs[-1]):
+                runs[-2:] = [runs[-2] + runs[-1]]
+            yield from filter(self._tells, runs)
 
     def _tells(self, run: Sequence[int]) -> bool:
         """It names something, in more than a word."""
-        return any(map(self._named.get, run)) and sum(telling(self._once[place].text) for place in run) >= LEAST_TELLING
+        return any(map(self._named.get, run)) and sum(map(self._lengths.__getitem__, run)) >= LEAST_TELLING
 
 
 def telling(text: str) -> int:
@@ -313,13 +322,17 @@ def _place(line: Line, apart: float) -> float:
 
 def _is_code(line: Line, *, far: bool) -> bool:
     """A line that belongs to the piece of code that it stands in; far behind its beginning, if it is short."""
-    return line.kind == "inner" and line.text != GAP and (not far or len(line.text) <= SHORT)
+    return line.is_text and line.text != GAP and (not far or len(line.text) <= SHORT)
 
 
 def _once(lines: Iterable[Line], first: int = 0) -> dict[int, Line]:
-    """Each line where it was written last, by its place; those aside that only close others, and marks of gaps."""
+    """Each line where it was written last, by its place; those aside that only close others, and marks of gaps. What
+    the agent wrote is its own, though it was read again."""
     found = ((place, line) for place, line in enumerate(lines, first) if line.text != GAP and not closes(line.text))
-    last = {line.text: (place, line) for place, line in found}
+    last: dict[str, tuple[int, Line]] = {}
+    for place, line in found:
+        if line.kind != "seen" or line.text not in last or last[line.text][1].kind == "seen":
+            last[line.text] = place, line
     return dict(sorted(last.values(), key=lambda item: item[0]))
 
 

@@ -2,9 +2,10 @@
 
     messages, facts, room ── extract ──> Summary
 
-The log holds what the agent itself wrote: what it said, ran, and put into files. It goes on with more of the same, and
-says in a few words what tools told it in many. Which lines of it find room is decided in choosing.py.
-It always succeeds. The user's words, tasks, errors and files are not here: the notes carry them in any case.
+The log holds what the agent itself wrote: what it said, ran, and put into files; and what it had just read, which it
+copies from. It goes on with more of the same, and says in a few words what tools told it in many. Which lines of it
+find room is decided in choosing.py. It always succeeds. The user's words, tasks, errors and files are not here: the
+notes carry them in any case.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from foldline.core.styles import CHECKPOINT
 from foldline.core.summary import Section, Summary
 from foldline.core.text import beginning, ends, head
 from foldline.core.tools import command_of
-from foldline.core.worklog import answers, entries, outcomes, subject
+from foldline.core.worklog import answers, entries, outcomes, seen, subject
 from foldline.model import Message, Origin
 
-VERSION = "extract/11"
+VERSION = "extract/12"
 LOG = "Work Log"
 TASK_SHARE = 8
 """The task and the goal each take at most this part of the room: both stand elsewhere in full."""
@@ -85,7 +86,11 @@ class Extractor:
             for deed in self.done
             if deed.failed
         }
-        found = (*entries(self.messages, undone), *outcomes(self.done, self.start))
+        found = (
+            *entries(self.messages, undone),
+            *outcomes(self.done, self.start),
+            *seen(self.done, self.start),
+        )
         before = self.log or (carried(self.previous.get("context")) if self.previous else ())
         lines = [*before, *sorted(found, key=lambda line: line.message)]
         return Stock(lines, partial(answers, self.messages), self.first, len(self.messages))

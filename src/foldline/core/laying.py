@@ -36,12 +36,12 @@ def _is_gap(lines: Sequence[Line], place: int, chosen: Container[int], told: Con
     said may stand elsewhere; code is torn by whatever is missing. What tools said is quoted by the line."""
     for after in range(place + 1, len(lines)):
         line, entry = lines[after], lines[place].entry
-        if after in chosen or line.is_tools:
+        if after in chosen or line.is_quoted:
             return False
         if line.kind == "aside" and line.entry != entry and line.entry[:3] == entry[:3]:
             continue  # told in passing, among the others
         if line.entry != entry:
             return False
-        if not (closes(line.text) or line.is_whole or (line.kind != "inner" and line.text in told)):
+        if not (closes(line.text) or line.is_whole or (not line.is_text and line.text in told)):
             return True
     return False

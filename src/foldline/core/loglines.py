@@ -9,11 +9,13 @@ how they are written down and read again in logtext.py.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
-Kind: TypeAlias = Literal["whole", "inner", "aside", "told"]
-"""Says something by itself; is from inside an argument; was told in passing; is a line of what a tool answered."""
-WHY = 2.0
+Kind: TypeAlias = Literal["whole", "inner", "aside", "told", "seen"]
+"""Says something by itself; is from inside an argument; was told in passing; is a line of what a tool answered; is a
+line of a file that was read."""
+WHY = 1.5
 """Weight of a line in which the agent says why: what went wrong, what mended it. Readers miss that most. And of what it
 reports when it is done."""
 CAUSE = 3.0
@@ -89,7 +91,17 @@ class Line(NamedTuple):
 
     @property
     def is_tools(self) -> bool:
-        return TOOL in self.label and _TOOLS.match(self.label) is not None
+        return is_tools(self.label)
+
+    @property
+    def is_quoted(self) -> bool:
+        """It stands in ticks of its own: a tool's word, and not a line of a file between fences."""
+        return self.is_tools and self.kind != "seen"
+
+    @property
+    def is_text(self) -> bool:
+        """It is from inside a file, a patch or a script, and belongs to the lines around it."""
+        return self.kind in ("inner", "seen")
 
     @property
     def is_spoken(self) -> bool:
@@ -115,6 +127,12 @@ class Line(NamedTuple):
     def is_plain(self) -> bool:
         """What it is can be seen without its label. What tools say always has one."""
         return not self.label or (self.plain and self.text.startswith(PLAIN_CALLS) and not self.is_tools)
+
+
+@lru_cache(maxsize=1_024)
+def is_tools(label: str) -> bool:
+    """What stands behind it was said by a tool."""
+    return TOOL in label and _TOOLS.match(label) is not None
 
 
 def weight_of(said: str) -> float:

@@ -13,8 +13,14 @@ it; the first message after the user spoke has its number:
 
     [tool output] `4 passed`
 
-Lines of tools are quoted, and labelled as theirs. Nothing that is quoted can be taken for a label, or for a line of the
-checkpoint's own.
+    [tool output: Read rows.py]
+    ```
+    def rows(text):
+    …
+    ```
+
+Lines of tools are quoted, and labelled as theirs; those of a file that was read stand between fences. Nothing that is
+quoted can be taken for a label, or for a line of the checkpoint's own.
 """
 
 from __future__ import annotations
@@ -24,13 +30,15 @@ from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from foldline.core.loglines import GOALS, OFTEN, PLAIN_CALLS, TOOL, UNDONE, Line, weight_of
+from foldline.core.loglines import GOALS, OFTEN, PLAIN_CALLS, TOOL, UNDONE, Line, is_tools, weight_of
 
 _SAID_SO = tuple(f" {begins}" for begins in PLAIN_CALLS)
 """How a line is shown in which the agent only speaks of a call: moved in."""
 _DESCRIBES = "description: "
 _LABEL = re.compile(r"\[([^\[\]]{1,200})\](?: (.*))?$")
 _TICKS = re.compile(r"`+")
+_FENCE = re.compile(r"`{3,}")
+"""What stands before and behind lines of a file: more ticks than they have in a row."""
 _CALL = "call"
 """The label of a call that had none, in an earlier summary."""
 _BLANKS = r"[ \t\u00a0\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]{0,3}"
@@ -65,10 +73,20 @@ def _entry(lines: Iterable[Line], number: str) -> Iterator[str]:
         head, *rest = map(_quoted, same)
         told = _carried_label(label, same) if same[0].reread else _label(label, same)
         marks = " ".join(filter(None, ("" if place else number, told)))
+        if same[0].kind == "seen":
+            yield from (f"[{marks}]", *_fenced(line.text for line in same))
+            continue
         if place and not marks:
             yield ""
         yield f"[{marks}] {head}" if marks else _plainly(head)
         yield from map(_plainly, rest)
+
+
+def _fenced(lines: Iterable[str]) -> Iterator[str]:
+    """Lines of a file between two fences, of more ticks than they have in a row: nothing in them can end it."""
+    found = [_plainly(line) for line in lines]
+    fence = "`" * max(3, 1 + max((len(ticks) for line in found for ticks in _TICKS.findall(line)), default=0))
+    yield from (fence, *found, fence)
 
 
 def _caller(line: Line) -> tuple[str, int]:
@@ -137,17 +155,37 @@ def _unquoted(text: str) -> str:
     return inside.removeprefix(" ").removesuffix(" ") if ticks > 1 else inside
 
 
+def _unfenced(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
+    """The lines without the fences around those of files, and whether each stood between two."""
+    fence, opens = "", False
+    for raw in lines:
+        if opens and _FENCE.fullmatch(raw):
+            fence, opens = raw, False
+        elif fence and raw.strip():
+            if raw == fence:
+                fence = ""
+            else:
+                yield raw, True
+        else:
+            found = _LABEL.match(raw)
+            fence, opens = "", found is not None and not found[2] and is_tools(found[1])
+            yield raw, False
+
+
 def carried(text: str) -> Iterator[Line]:
     """The lines of an earlier summary, with the labels they had there; its messages are counted back from its end."""
     label, call, torn, lines = "", 0, False, text.splitlines()
     message = -1 - sum(not raw.strip() for raw in lines)
-    for raw in lines:
+    for raw, seen in _unfenced(lines):
         if not raw.strip():
             label, torn, message = "", False, message + 1
             continue
+        inner = raw[1:] if raw[0] == " " and _LABEL.match(raw, 1) else raw  # moved in when it was shown
+        if seen:
+            yield Line(inner, label, message, call=call, kind="seen", times=0, reread=True)
+            continue
         found = _LABEL.match(raw)
         call, torn = (call + 1, False) if found else (call, torn)
-        inner = raw[1:] if raw[0] == " " and _LABEL.match(raw, 1) else raw  # moved in when it was shown
         label, words = (found.group(1), found.group(2) or "") if found else (label, inner)
         if words.startswith(PLAIN_CALLS) and (not label or label.isdigit()):
             label = f"{label} {_CALL}".lstrip()

@@ -172,7 +172,7 @@ def shorten(result: ToolResult, settings: PruneSettings, ref: str = "") -> ToolR
 def _shorten_text(text: str, is_error: bool, settings: PruneSettings, ref: str) -> str:
     if len(text) <= settings.limit:
         return text
-    own = _without_reminders(text)
+    own = without_reminders(text)
     first, last = _to_word(own, head(own, settings.head)), _from_word(own, tail(own, settings.tail))
     if len(first) + len(last) >= len(own):
         first, last = own, ""
@@ -184,7 +184,7 @@ def _shorten_text(text: str, is_error: bool, settings: PruneSettings, ref: str) 
     return short if len(short) < len(text) else text
 
 
-def _without_reminders(text: str) -> str:
+def without_reminders(text: str) -> str:
     """What the tool said, without what a client put behind it: half of that would mislead."""
     end = stop = _trimmed(text, len(text))
     while text.endswith(_REMINDER_ENDS, 0, stop) and (start := text.rfind(_REMINDER, 0, stop)) >= 0:

@@ -53,6 +53,8 @@ LARGEST = 3
 """A result counts for at most this part of a tail's room where it is cut: what is larger is shortened."""
 LOG_MOST = 24_000
 """Tokens of a checkpoint with a work log: it is read like messages, and stands for many."""
+LOG_MORE = 1.5
+"""Room of a log for what the agent wrote and read, beside the former: what it read is worth more than a longer tail."""
 NOTED_MOST = 0.25
 """Share of what the user's words leave that errors, deeds, tasks and files may claim before a work log …"""
 LOG_LEAST = 0.15
@@ -228,7 +230,7 @@ class Rooms:
         for index in range(len(self.ground.messages) - 1, begin - 1, -1):
             log -= own[index - begin]
             tokens = self.loose[index]
-            if tail + tokens + min(log, LOG_MOST) > free:
+            if tail + tokens + min(int(log * LOG_MORE), LOG_MOST) > free:
                 break
             tail += tokens
         return tail

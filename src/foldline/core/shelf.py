@@ -34,7 +34,7 @@ class Shelf:
 
     def takes_all(self, lines: Mapping[int, Line], least: int = 0) -> bool:
         """Takes lines of one entry, or none of them."""
-        tokens = sum(self.size(line.text) + (3 if line.is_tools else 1) for line in lines.values())
+        tokens = sum(self.size(line.text) + (3 if line.is_quoted else 1) for line in lines.values())
         first = next(iter(lines.values()))
         tokens += self.label(first)
         if self.room - tokens < least:

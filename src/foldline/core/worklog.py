@@ -1,6 +1,6 @@
 """The agent's work in its own lines: what it said, and what it called with which arguments. And what tools answered.
 
-    messages, deeds ── entries, outcomes, answers ──> Line, Line, …
+    messages, deeds ── entries, outcomes, seen, answers ──> Line, Line, …
 
 A line keeps its words and its indentation. Which lines are worth their tokens is decided in choosing.py; what they look
 like is in logtext.py.
@@ -22,6 +22,7 @@ from foldline.core.ending import closing_line, last_line
 from foldline.core.errors_seen import is_refused
 from foldline.core.loglines import LOOKED, TOOL, WHY, Kind, Line, closes, weight_of
 from foldline.core.plans import plans
+from foldline.core.prune import without_reminders
 from foldline.core.reaching import reaches
 from foldline.core.telling import telling_line
 from foldline.core.text import beginning, head
@@ -40,6 +41,12 @@ PASSING = frozenset(
     | {"old_string", "old_str", "old_text", "oldString", "oldText"}  # what was there before an edit is there no more
 )
 """Arguments that are seldom taken up again, or tell a reader little."""
+PART = 80
+"""Lines of a file that were read by themselves: the agent was looking for that place, and is about to work there …"""
+WHOLE_FILE = 0.3
+"""… and what a line of a longer reading weighs beside them."""
+MOST_SEEN = 3_000
+"""Lines of files that are looked through: more than any log has room for."""
 REPORTED = 16
 """Lines of a helper's report: what it found and did stands first."""
 _NUMBERED = re.compile(r"\s*\d{1,6}(?:→|\t|\s?\|)")
@@ -99,6 +106,28 @@ def outcomes(done: Iterable[Deed], start: int) -> Iterator[Line]:
             told = telling_line(deed.result) if deed.failed else closing_line(deed.result)
             told = told or (last_line(deed.result) if deed.verdict == "ok" and judges(deed.command) else "")
             yield from (Line(line, TOOL, deed.answer - start) for line in _lines(told))
+
+
+def seen(done: Sequence[Deed], start: int) -> Iterator[Line]:
+    """What files said that were read, the newest of it: the agent copies from there what it changes."""
+    for number, lines in reversed(list(_newest_read(done))):
+        call, at = done[number].call, done[number].answer - start
+        label, weight = f"{TOOL}: {subject(call)}", 1.0 if len(lines) <= PART else WHOLE_FILE
+        yield from (Line(line, label, at, weight, "seen", call=number, times=0) for line in lines)
+
+
+def _newest_read(done: Sequence[Deed]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The deeds that only read files, from the last one back, with what these said; as many as are looked through."""
+    most = MOST_SEEN
+    for number in range(len(done) - 1, -1, -1):
+        deed = done[number]
+        if deed.result is None or not deed.touched or any(touch.action != "read" for touch in deed.touched):
+            continue
+        lines = tuple(_lines(without_reminders(deed.result.text), numbered=reads(deed.call), closing=True))
+        most -= len(lines)
+        if most < 0:
+            return
+        yield number, lines
 
 
 def answers(messages: Sequence[Message]) -> Iterator[Line]:

@@ -25,12 +25,16 @@ PASSING = 0.6
 """What is told in passing, and what an edit took away."""
 TOLD = 0.5
 """What came of a command: it comes again only by being run again."""
+SEEN = 0.8
+"""A line of a file that was read: what the agent changes it copies from there."""
 RECENT = 12
 """Messages after which a line is worth two thirds of what it was worth at first, …"""
 FADE = 0.6
 """… the distance counting by this power: then it falls ever more slowly, and after 150 messages a fifth is left."""
 CAUSES_FADE = 0.2
 """The same of a line that says what was wrong, for readers: who does not know it does it again."""
+SEEN_FADE = 1.2
+"""The same of what was read: it was read for what came next."""
 AGAIN = 1.2
 """What was written again is worth more, by this power of how often: files and commands that the agent goes back to …"""
 MOST_AGAIN = 9
@@ -39,11 +43,14 @@ MOST_AGAIN = 9
 
 def use(line: Line, back: float, times: int) -> float:
     """What is expected of each character of a line from so many messages ago that was written so many times."""
-    recent = math.pow(1 + max(back, 0.0) / RECENT, -(CAUSES_FADE if line.weight >= CAUSE else FADE))
+    fade = SEEN_FADE if line.kind == "seen" else CAUSES_FADE if line.weight >= CAUSE else FADE
+    recent = math.pow(1 + max(back, 0.0) / RECENT, -fade)
     return _source(line) * line.weight * recent * math.pow(min(max(times, 1), MOST_AGAIN), AGAIN)
 
 
 def _source(line: Line) -> float:
+    if line.kind == "seen":
+        return SEEN
     if line.is_tools:
         return TOLD
     if line.is_spoken:
