@@ -83,8 +83,9 @@ def _entry(lines: Iterable[Line], number: str) -> Iterator[str]:
 
 
 def _fenced(lines: Iterable[str]) -> Iterator[str]:
-    """Lines of a file between two fences, of more ticks than they have in a row: nothing in them can end it."""
-    found = [_plainly(line) for line in lines]
+    """Lines of a file between two fences, of more ticks than they have in a row: nothing in them can end it, and what
+    could be a heading is moved in, comments too."""
+    found = [f"    {line}" if line.startswith("# ") else _plainly(line) for line in lines]
     fence = "`" * max(3, 1 + max((len(ticks) for line in found for ticks in _TICKS.findall(line)), default=0))
     yield from (fence, *found, fence)
 
