@@ -66,10 +66,15 @@ def all_deeds(*messages):
         ('{"a":' * 9_000, "ok"),
         ('{"success": false, "x": "' + "y" * 100_000 + '"}', "failed"),
         ('{"success": false, "x": "' + "y" * 2_000_000 + '"}', "ok"),
-        ("[exit 2]", "failed"),
-        ("done\n(exit code: 0)", "ok"),
+        ("[exit code: 2]", "failed"),
+        ("#!/bin/sh\nEXIT_CODE=1\n(exit 3)\nexit $EXIT_CODE", "ok"),
+        ("retries: 3\nexit_code: 2", "ok"),
+        ("stage 1\nexit=0\n[The command completed with exit code 2.]", "failed"),
+        ("GET: /users/1: not found", "ok"),
+        ("zsh: command not found: frob", "failed"),
+        ('{"ok": false, "error": "channel_not_found"}', "failed"),
+        ('{"ok": false, "status": 404}', "ok"),
         ("<exit_code>1</exit_code>", "failed"),
-        ("exit_code=127", "failed"),
         ("Command returned non-zero exit status 3.", "failed"),
         ("exit 1 was written into the script", "ok"),
         ("bash: frob: command not found", "failed"),
@@ -121,10 +126,40 @@ def test_code_failed_where_it_ends_by_raising_something(text, verdict):
     assert outcome(RAN, result(text)) == verdict
 
 
-def test_what_a_tool_raised_is_a_failure_and_a_line_of_a_search_is_none():
+def test_what_a_tool_that_changes_files_raised_is_a_failure_and_what_others_show_is_none():
     assert outcome(EDIT, result("FileNotFoundError: src/a.py")) == "failed"
-    for name in ("Read", "Grep"):
-        assert outcome(ToolCall("1", name, '{"pattern": "x", "path": "a"}'), result("ValueError: one\nmore")) == "ok"
+    for name in ("Read", "Grep", "WebFetch", "mcp__tracker__get_issue"):
+        of = ToolCall("1", name, '{"pattern": "x", "path": "a"}')
+        assert outcome(of, result("ModuleNotFoundError: no numpy")) == "ok"
+
+
+SHOWN = [
+    '{"error": "Something went wrong", "ok": "OK"}',
+    '{"error": "#f00", "success": "#0f0"}',
+    '{"status": "error", "message": "as it should be"}',
+    '{"Status": "exited", "ExitCode": 137}',
+    '{"exitcode": 1, "tests": []}',
+    '{"status": "failed", "error": "job 7"}',
+    '[{"id": 7, "success": false}]',
+    '{"status": 201, "output": "created order 9917"}',
+    '{"id": 1, "code": 4711, "output": "12kW"}',
+    '{"output": "export", "basePath": "/docs"}',
+    "{'id': 7, 'returncode': 1}",
+]
+"""What commands and tools print that is data, whatever its keys are called."""
+
+
+@pytest.mark.parametrize("text", SHOWN)
+@pytest.mark.parametrize("call", [BASH, ToolCall("1", "mcp__db__query", '{"sql": "select"}')])
+def test_data_that_is_shown_is_no_failure_and_stays_as_it_is(call, text):
+    (deed,) = all_deeds(step(call), answer(ToolResult("1", (Text(text),))))
+    assert (deed.verdict, deed.failed, deed.result.text) == ("ok", False, text)
+
+
+def test_what_the_client_marks_as_failed_is_not_taken_out_of_anything():
+    text = '{"exit_code": 1, "output": "The user doesn\'t want to proceed. the user said: yes"}'
+    (deed,) = all_deeds(step(BASH), answer(ToolResult("1", (Text(text),), is_error=True)))
+    assert (deed.verdict, deed.result.text) == ("failed", text)
 
 
 def test_a_result_is_told_without_its_envelope():

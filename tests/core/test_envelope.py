@@ -6,25 +6,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.envelope import LONGEST, Opened, opened
+from foldline.core.envelope import LONGEST, Opened, opened, stated
 
 
 @pytest.mark.parametrize(
     ("envelope", "said", "well"),
     [
         ({"output": "boom\n", "exit_code": 1}, "boom", False),
-        ({"output": "fine", "metadata": {"exit_code": 0, "duration_seconds": 0.1}}, "fine", True),
+        ({"output": "fine", "metadata": {"exit_code": 0, "wall_time": 0.1}}, "fine", True),
         ({"returncode": 0, "stdout": "one\n", "stderr": "two\n"}, "one\ntwo", True),
         ({"exitCode": "2", "stdout": "", "stderr": "no such file"}, "no such file", False),
         ({"Exit-Code": -9, "Output": "killed"}, "killed", False),
-        ({"result": {"stdout": "inside", "exit_status": 0}}, "inside", True),
-        ({"status": 0, "stdout": "as a number"}, "as a number", True),
-        ({"status": "failed", "output": "why"}, "why", False),
         ({"success": True, "output": "so"}, "so", True),
         ({"ok": False, "stderr": "not so"}, "not so", False),
-        ({"output": "", "error": "timed out"}, "timed out", False),
-        ({"isError": True, "content": [{"type": "text", "text": "refused"}, {"type": "image"}]}, "refused", False),
-        ([{"output": "alone in a list", "exit_code": 0}], "alone in a list", True),
+        ({"stdout": "half", "exit_code": None, "success": True, "timedOut": True}, "half", False),
+        (
+            {"exit_code": 1, "output": "[1/3] compiling", "error": "ld: no -lssl"},
+            "[1/3] compiling\nld: no -lssl",
+            False,
+        ),
+        ({"exit_code": 1, "exitCode": 0, "output": "twice"}, "twice", False),
+        ({"exit_code": 0, "output": ""}, "", True),
     ],
 )
 def test_what_a_command_said_is_taken_out_and_how_it_ended_is_known(envelope, said, well):
@@ -35,42 +37,55 @@ def test_what_a_command_said_is_taken_out_and_how_it_ended_is_known(envelope, sa
 @pytest.mark.parametrize(
     "record",
     [
-        {"id": 7, "status": "failed", "customer": "Ada"},  # an order that failed was found
-        {"user": "ada", "error": "last login failed"},
-        {"status": "completed", "total": 12},
-        {"status": 404, "path": "/x"},
-        {"output": 3},
-        {"success": "yes"},
-        {"exit_code": True},
-        {"exit_code": None},
+        {"id": 7, "status": "failed", "customer": "Ada"},
+        {"status": "error", "message": "as it should be"},
+        {"error": "no such order"},
+        {"exit_code": 1},
+        {"exitCode": 137, "reason": "OOMKilled"},
+        {"id": "ABC-17", "output": "Issue created", "success": True},
+        {"output": "export", "basePath": "/docs"},
+        {"status": 200, "output": "page"},
+        {"output": 3, "exit_code": 0},
+        {"output": "x", "exit_code": True},
+        {"output": "x", "exit_code": None},
+        {"output": "x", "success": "yes"},
         {},
         [],
-        [{"status": "failed"}, {"status": "ok"}],
-        "status",
+        [{"output": "x", "exit_code": 1}],
+        "output",
         12,
     ],
 )
-def test_a_record_that_was_looked_up_is_no_envelope(record):
+def test_data_is_no_envelope(record):
     text = json.dumps(record)
     assert opened(text) == Opened(text)
 
 
-def test_an_error_alone_is_told_as_it_stands():
-    text = '{"error": "no such order"}'
-    assert opened(text) == Opened(text, well=False)
+def test_half_a_character_is_not_handed_on():
+    assert opened('{"exit_code": 1, "output": "cut \\ud83d here"}').said == "cut \ufffd here"
 
 
-@pytest.mark.parametrize("code", ["0", "'0'"])
-def test_a_dict_as_python_prints_it_tells_how_it_ended(code):
-    text = "{'output': 'fine', 'returncode': " + code + "}"
-    assert opened(text) == Opened(text, well=True)
-    assert opened(text.replace("0", "1")).well is False
-    assert opened("{'output': 'fine'}").well is None
+@pytest.mark.parametrize(
+    ("text", "well"),
+    [
+        ('{"success": false}', False),
+        ('{"metadata": {"exit_code": 0}}', True),
+        ('{"ok": false, "error": "channel_not_found"}', False),
+        ('{"ok": false, "status": 404}', None),
+        ('{"ok": true, "error": "none"}', None),
+        ('{"success": "no"}', None),
+        ('[{"success": false}]', None),
+        ("plain words", None),
+    ],
+)
+def test_any_tool_may_state_success(text, well):
+    assert stated(text) is well
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"exit_code": 1', '{"exit_code":' * 5_000, "plain words", "[main 1a2b] x"])
+@pytest.mark.parametrize("text", ["", "{", '{"output": 1', '{"output":' * 5_000, "plain words", "[main 1a2b] x"])
 def test_what_is_no_json_is_left_as_it_is(text):
     assert opened(text) == Opened(text)
+    assert stated(text) is None
 
 
 def test_what_is_huge_is_not_taken_apart():

@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from foldline.core.cycles import Pairing, ToolCycle
-from foldline.core.envelope import Opened, opened
+from foldline.core.envelope import Opened, opened, stated
 from foldline.core.mend import NO_RESULT
 from foldline.core.shell import Touch
 from foldline.core.shellwords import runs
@@ -26,9 +26,9 @@ from foldline.model import Message, Origin, Text, ToolCall, ToolResult
 Verdict: TypeAlias = Literal["ok", "failed", "unknown"]
 
 _EXIT = re.compile(
-    r"^(?:[\[(<]?(?:process |command )?exit(?:ed)?(?: with)?(?: exit)?[ _]?(?:code|status)(?:[: ]{1,2}| ?[:=] ?|>)"
-    r"|\[?the command completed with exit code |<returncode>|[\[(]exit |exit=|command returned non-zero exit status )"
-    r"(-?\d{1,5})(?:</\w{1,20}>|[.\])]*[ \t]*$| \(execution )",
+    r"^(?:(?:process |command )?exit(?:ed)?(?: with)?(?: exit)? (?:code|status)[: ]{1,2}|\[exit code:? "
+    r"|\[?the command completed with exit code |<returncode>|<exit_code>|command returned non-zero exit status )"
+    r"(-?\d{1,5})(?:</(?:returncode|exit_code)>|[.\])]*[ \t]*$)",
     re.I | re.M,
 )
 _FAILED = re.compile(
@@ -37,10 +37,11 @@ _FAILED = re.compile(
     r"|command (?:failed|aborted)|aborted by user|invalid arguments|the user doesn't want to)",
     re.I,
 )
-_RAISED = re.compile(r"\s*[A-Z]\w{0,40}(?:Error|Exception): \S")
-"""How what a tool raised is told, where nothing else would begin so."""
+_RAISED = re.compile(r"\s*[A-Z]\w{0,40}(?:Error|Exception): \S[^\n]*\s*$")
+"""How what a tool raised is told, where nothing else would say so."""
 _UNKNOWN = re.compile(
-    r"(?:\S{1,80}: ){1,3}(?:command )?not found$|'[^'\n]{1,200}' is not recognized as |"
+    r"(?:\S{0,40}sh: (?:line )?(?:\d{1,5}: )?)?\S{1,80}: command not found$|zsh: command not found: \S{1,80}$|"
+    r"\S{0,40}sh: (?:line )?(?:\d{1,5}: )?\S{1,80}: not found$|'[^'\n]{1,200}' is not recognized as |"
     r"[^\n]{1,200}\n(?:[^\n]{0,300}\n){0,8}[ \t]{1,8}\+ CategoryInfo[ \t]"
 )
 """All that a shell says which does not know a command, or of a cmdlet that failed."""
@@ -50,8 +51,8 @@ _LAST_RAISED = re.compile(r"[\w.]{0,80}(?:Error|Exception|Interrupt|Exit)\b")
 _RUNNING = re.compile(r"^(?:Process running with session ID|Command running in background|Async agent launched)", re.M)
 """A receipt for what goes on by itself: it tells nothing of what comes of it."""
 FRAME = re.compile(
-    r"\s*(?:chunk id:|wall time:|process exited|original token count:|[\[(<]?exit[ _]?code|output:|<returncode>"
-    r"|[\[(]exit -?\d|exit=\d|\[?the command completed|shell cwd was reset to|</?\w+>\s*$)",
+    r"\s*(?:chunk id:|wall time:|process exited|original token count:|\[?exit code|output:|<returncode>|<exit_code>"
+    r"|\[?the command completed|shell cwd was reset to|</?\w+>\s*$)",
     re.I,
 )
 """Lines in which the tool speaks of the run rather than shows what it said."""
@@ -179,9 +180,9 @@ def outcome(call: ToolCall, result: ToolResult | None) -> Verdict:
 
 
 def _opened(call: ToolCall, result: ToolResult | None) -> Opened:
-    """What the result says, out of its envelope. A file that was read is no envelope, whatever it is."""
+    """What the result says, out of its envelope, where a command was run: whatever else gives JSON means it."""
     text = result.text if result else ""
-    return Opened(text) if reads(call) else opened(text)
+    return opened(text) if result and not result.is_error and (command_of(call) or code_of(call)) else Opened(text)
 
 
 def _verdict(call: ToolCall, result: ToolResult | None, envelope: Opened) -> Verdict:
@@ -192,7 +193,7 @@ def _verdict(call: ToolCall, result: ToolResult | None, envelope: Opened) -> Ver
     if envelope.well:
         return "ok"
     text = envelope.said
-    told = None if reads(call) else _told(text)
+    told = None if reads(call) or searches(call) else _told(text)
     return told or ("failed" if _FAILED.match(text[:_LOOK]) or _broke(call, text) else "ok")
 
 
@@ -202,7 +203,10 @@ def _told(text: str) -> Verdict | None:
     code = _EXIT.search(beginning) or _EXIT.search(end)
     if code:
         return "ok" if code.group(1) == "0" else "failed"
-    return "unknown" if _RUNNING.search(beginning) else None
+    if _RUNNING.search(beginning):
+        return "unknown"
+    success = stated(text)
+    return None if success is None else "ok" if success else "failed"
 
 
 def _broke(call: ToolCall, text: str) -> bool:
@@ -212,4 +216,5 @@ def _broke(call: ToolCall, text: str) -> bool:
     if code_of(call):
         last = text.rstrip()[-_LOOK:].rpartition("\n")[2]
         return _TRACEBACK in text[-_FAIL_LOOK:] and _LAST_RAISED.match(last) is not None
-    return not reads(call) and not searches(call) and _RAISED.match(text[:_LOOK]) is not None
+    changes = any(touch.action != "read" for touch in call_touches(call))
+    return changes and len(text) <= _LOOK and _RAISED.match(text) is not None

@@ -1,39 +1,32 @@
-"""Results in an envelope of JSON: what the command said, and whether the tool says that it succeeded.
+"""Results in an envelope of JSON: what the command said, and whether its client says that it succeeded.
 
     '{"returncode": 1, "output": "boom"}' ── opened ──> Opened("boom", well=False)
 
-Every client has keys of its own, so they are known by their letters alone: exit_code and exitCode are one. A key such
-as `status` or `error` also stands in records, where it tells of what was looked up; it counts only where all keys
-beside it are an envelope's. Exit codes in plain text are in deeds.py.
+Commands print JSON too, and records have keys such as `status`, `error` and `output`: so an envelope is only what has
+both the text and how it ended, and nothing that no client puts beside them. Clients write the keys in their own ways,
+which are known by their letters alone: exit_code and exitCode are one. Exit codes in plain text are in deeds.py.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 LONGEST = 2_000_000
 """Characters of a result that is taken apart."""
 _LOOK = 2_000
 """Characters at either end in which a key of an envelope stands."""
-_CODES = ("exitcode", "returncode", "exitstatus")
+_CODES = frozenset({"exitcode", "returncode", "exitstatus"})
 _SAID = ("output", "stdout", "stderr")
-_INSIDE = ("metadata", "result")
-"""Where an envelope may have another in it."""
 _FRAME = frozenset(
-    {*_CODES, *_SAID, *_INSIDE, "code", "status", "ok", "success", "error", "iserror", "message", "content", "details"}
-    | {"reason", "errors", "data", "type", "command", "cwd"}
-    | {"duration", "durationms", "timedout", "truncated", "signal"}
+    {*_CODES, *_SAID, "metadata", "success", "ok", "error", "message", "status", "command", "cwd"}
+    | {"duration", "durationms", "durationseconds", "timedout", "truncated", "interrupted", "signal", "pid"}
 )
-_WELL = {"ok": True, "success": True, "succeeded": True, "completed": True, "error": False, "failed": False}
-_WELL |= {"failure": False, "errored": False}
-_KEY = re.compile(
-    r"\"(?:exit_?code|return_?code|exit_?status|metadata|status|ok|success|error|is_?error|output|stdout)\"\s*:", re.I
-)
-_PRINTED = re.compile(r"'(?:exit_?code|return_?code)': '?(-?\d{1,5})\b", re.I)
-"""The same in a dict as Python prints it, which is not taken apart."""
+_KEY = re.compile(r"\"(?:output|stdout|stderr)\"\s*:", re.I)
+_LONE = re.compile("[\ud800-\udfff]")
+"""Half of a character, which cannot be sent: whoever cut the text left it."""
 
 
 class Opened(NamedTuple):
@@ -44,70 +37,63 @@ class Opened(NamedTuple):
 
 
 def opened(text: str) -> Opened:
-    start = text.lstrip()[:2]
-    if start[:1] not in ("{", "["):
+    """What a command said, out of the envelope in which its client gives it."""
+    start = text.lstrip()[:1]
+    value = _value(text) if start == "{" and _KEY.search(text[:_LOOK] + text[_LOOK:][-_LOOK:]) else None
+    keys = [(_letters(name), inner) for name, inner in value.items()] if value else []
+    envelope = dict(keys)
+    if not keys or not _FRAME.issuperset(envelope):
         return Opened(text)
-    ends = text[:_LOOK] + text[_LOOK:][-_LOOK:]
-    if start == "{'":
-        printed = _PRINTED.search(ends)
-        return Opened(text, int(printed[1]) == 0 if printed else None)
-    value = _value(text) if _KEY.search(ends) else None
-    if isinstance(value, list) and len(value) == 1:
-        value = value[0]
-    if not isinstance(value, dict):
+    parts = [envelope[name] for name in (*_SAID, "error") if isinstance(envelope.get(name), str)]
+    told = list(_tellings(keys))
+    if not told or not any(isinstance(envelope.get(name), str) for name in _SAID):
         return Opened(text)
-    envelopes = [_plain_keys(value)]
-    envelopes += [_plain_keys(inner) for inner in map(envelopes[0].get, _INSIDE) if isinstance(inner, dict)]
-    told = (well for envelope in envelopes if (well := _well(envelope)) is not None)
-    said = next(filter(None, map(_said, envelopes)), "")
-    return Opened(said or text, next(told, None))
+    said = "\n".join(part.rstrip("\n") for part in parts if part.strip())
+    return Opened(_LONE.sub("\ufffd", said), all(told))
 
 
-def _value(text: str) -> Any:
+def stated(text: str) -> bool | None:
+    """Success as any tool may state it: {"success": …}, {"metadata": {"exit_code": …}} or {"ok": false, "error": …}."""
+    value = _value(text) if text.startswith("{") else None
+    if value is None:
+        return None
+    inner: dict[str, Any] = value["metadata"] if isinstance(value.get("metadata"), dict) else value
+    if type(inner.get("exit_code")) is int:
+        return bool(inner["exit_code"] == 0)
+    if value.get("ok") is False and isinstance(value.get("error"), str):
+        return False
+    return inner["success"] if isinstance(inner.get("success"), bool) else None
+
+
+def _value(text: str) -> dict[str, Any] | None:
     if len(text) > LONGEST:
         return None
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return None
+    return value if isinstance(value, dict) else None
 
 
-def _plain_keys(value: Mapping[str, Any]) -> dict[str, Any]:
-    return {name.lower().replace("_", "").replace("-", ""): inner for name, inner in value.items()}
+def _letters(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "")
 
 
-def _well(envelope: Mapping[str, Any]) -> bool | None:
-    """What the surest of its keys says."""
-    return next((well for well in _tellings(envelope) if well is not None), None)
+def _tellings(keys: list[tuple[str, Any]]) -> Iterator[bool]:
+    """What each key says of how it ended."""
+    for name, value in keys:
+        if name in _CODES and (code := _number(value)) is not None:
+            yield code == 0
+        elif name in ("success", "ok") and isinstance(value, bool):
+            yield value
+        elif name in ("timedout", "interrupted") and value is True:
+            yield False
+        elif name == "metadata" and isinstance(value, Mapping):
+            yield from _tellings([(_letters(inner), said) for inner, said in value.items()])
 
 
-def _tellings(envelope: Mapping[str, Any]) -> Iterator[bool | None]:
-    spoken = any(isinstance(envelope.get(name), str) for name in _SAID)
-    codes = (*_CODES, "code", "status") if spoken else _CODES
-    yield from (_is_zero(envelope.get(name)) for name in codes)
-    yield from (envelope[name] for name in ("success", "ok") if isinstance(envelope.get(name), bool))
-    if isinstance(envelope.get("iserror"), bool):
-        yield not envelope["iserror"]
-    if _FRAME.issuperset(envelope):
-        yield _WELL.get(str(envelope.get("status")).lower())
-        yield False if envelope.get("error") else None
-
-
-def _is_zero(value: Any) -> bool | None:
+def _number(value: Any) -> int | None:
     """An exit code, as a number or in digits."""
-    if isinstance(value, str) and value.removeprefix("-").isdecimal():
-        return int(value[:6]) == 0
-    return value == 0 if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _said(envelope: Mapping[str, Any]) -> str:
-    """What it says that the command said; and if that is nothing, what was wrong."""
-    parts = [envelope[name] for name in _SAID if isinstance(envelope.get(name), str) and envelope[name].strip()]
-    content = envelope.get("content")
-    if isinstance(content, Sequence) and "iserror" in envelope and not isinstance(content, str):
-        parts += [part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)]
-    told = any(name in envelope for name in (*_SAID, "iserror"))
-    error = envelope.get("error")
-    if told and isinstance(error, str) and error.strip() and not parts:
-        parts = [error]
-    return "\n".join(part.rstrip("\n") for part in parts)
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,5}", value):
+        return int(value)
+    return value if type(value) is int else None

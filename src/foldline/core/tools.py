@@ -4,7 +4,7 @@
 
 Names and arguments as Claude Code, Codex, pi, opencode, Gemini CLI, Cline, Roo, Cursor, Copilot, Windsurf, OpenHands,
 SWE-agent, Goose and the MCP file server use them. An unknown tool is no file tool; nothing is guessed from its
-arguments. A shell, or what runs code, is also known by a word of its name, where it is given a command or code.
+arguments. A shell, or what runs code, is also known by the words of its name, where it is given a command or code.
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ _SHELLS = frozenset(
 )
 _SHELL_WORDS = frozenset({"bash", "sh", "zsh", "shell", "terminal", "powershell", "pwsh"})
 _CODE_WORDS = frozenset({"python", "ipython", "jupyter", "code", "repl", "notebook"})
+_RUN_WORDS = frozenset({"run", "exec", "execute", "in", "a", "the", "command", "cmd", "script", "cell", "tool"})
+"""What else the name of such a tool is made of: what explains, checks or looks up a command does not run it."""
 _NAME_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _HELPERS = frozenset(
     {"task", "agent", "subagent", "runsubagent", "dispatchagent", "spawnagent", "delegate", "delegatetask", "newtask"}
@@ -112,12 +114,18 @@ def command_of(call: ToolCall) -> str:
 
 def code_of(call: ToolCall) -> str:
     """The program a call runs that is no shell's; "" when it runs none."""
-    code = call.parsed().get("code") if not _CODE_WORDS.isdisjoint(_words(call.name)) else None
+    code = call.parsed().get("code") if _runs(call.name, _CODE_WORDS) else None
     return code if isinstance(code, str) else ""
 
 
 def _is_shell(name: str) -> bool:
-    return bare_name(name) in _SHELLS or not _SHELL_WORDS.isdisjoint(_words(name))
+    return bare_name(name) in _SHELLS or _runs(name, _SHELL_WORDS)
+
+
+def _runs(name: str, what: frozenset[str]) -> bool:
+    """A tool is called so that it can only run such things."""
+    words = _words(name)
+    return not what.isdisjoint(words) and words <= what | _RUN_WORDS
 
 
 @lru_cache(maxsize=1_024)
