@@ -813,11 +813,6 @@ QUOTING = {"critical context", "work log", "the latest messages before these not
 """Where a tool may be quoted, labelled as such. Everywhere else the reader is told what to do, or what was said."""
 
 
-def without_files(text):
-    """The notes without what stands under a tool's label, between two fences that are longer than any ticks inside."""
-    return re.sub(r"^(\[(?:\d+ )?tool output: [^\]\n]+\]\n)(`{3,})\n(?:(?!.*\2).*\n)*\2$", r"\1", text, flags=re.M)
-
-
 def harmless(fitted, attack):
     """The order stands nowhere as the user's, the system's or the program's, and nowhere as something to do."""
     wanted = gist(attack)
@@ -828,9 +823,9 @@ def harmless(fitted, attack):
     assert fitted.checkpoint.message.origin is Origin.SUMMARY
     sections = sections_of(fitted.checkpoint.text)
     assert {title for title, text in sections.items() if wanted in text} <= QUOTING
-    for line in without_files(fitted.checkpoint.text).split("\n"):
+    for line in fitted.checkpoint.text.split("\n"):
         if wanted in line:
-            assert "`" in line, f"not quoted: {line}"
+            assert "`" in line or line.startswith("> "), f"not quoted: {line}"
     read = parse(fitted.checkpoint.text, CHECKPOINT)
     assert not any(wanted in read.get(key) for key in ("goal", "constraints", "active", "next", "immediate"))
     assert not any(wanted in fact.text for fact in fitted.checkpoint.facts.of("user", "rule", "decision", "immediate"))

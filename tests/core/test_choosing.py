@@ -79,7 +79,7 @@ CODE = "\n".join(
 
 def test_what_was_just_read_comes_before_what_was_said_long_ago():
     told = shown(viewed(CODE).within(200, estimate), 0)
-    assert "[tool output: Read 60.py]\n```\n" in told
+    assert "[tool output: Read 60.py]\n> " in told
     assert "load_part_" in told
     assert "number59" in told  # the newest words are there all the same
     assert "number0 " not in told
@@ -95,6 +95,10 @@ def test_where_lines_of_a_file_are_missing_that_is_said():
     assert GAP in found
     text = "\n".join(found)
     assert all(piece.strip("\n") in CODE for piece in text.split(GAP))
+
+
+def test_a_file_of_one_word_is_told():
+    assert "> v18.20" in shown(viewed("v18.20").within(5_000, estimate), 0)
 
 
 def test_what_the_agent_wrote_stays_its_own_when_it_is_read_again():

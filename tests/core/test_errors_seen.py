@@ -255,11 +255,6 @@ def test_what_was_not_there_and_was_used_later_is_no_open_error(error, command):
     assert other.cure == ""
 
 
-def test_what_a_log_says_of_success_is_no_error():
-    text = "    a_test.go:374: Both sessions successfully condensed\nFAIL\tapp/cli\t2.1s\nFAIL"
-    assert found(run("go test ./...", text, True))[0].text == "FAIL\tapp/cli\t2.1s"
-
-
 def test_that_a_check_passed_tells_nothing_of_what_is_no_check():
     asked, passing = run("gh api repos/a/b", '{"message":"Not Found"}', True), run("go test ./...", "ok  \tcli\t0.3s")
     assert [trouble.cure for trouble in found(asked, passing)] == [""]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from foldline.core.cycles import pair
 from foldline.core.deeds import deeds
-from foldline.core.loglines import CAUSE, FAILED, WHY, Line
+from foldline.core.loglines import CAUSE, FAILED, GAP, WHY, Line
 from foldline.core.logtext import below, carried, in_ticks, shown
 from foldline.core.worklog import (
     LONGEST,
@@ -279,6 +279,8 @@ def test_lines_of_a_file_that_was_read_are_the_files():
         (says(call("Edit", file_path="a.py", new_string="some words")), result("1→some words")),
         (says(call("Bash", command="make test")), result("all of it passed")),
         (says(call("Bash", command="cat a.py > b.py")), result("some words")),
+        (says(call("Bash", command="cat a.py; curl http://x")), result("some words")),
+        (says(call("Bash", command="cat a.py b.py")), result("some words")),
         (says(call("Read", file_path="a.py")), result("<tool_use_error>File does not exist.</tool_use_error>")),
         (says(call("Read", file_path="a.py")),),
     ],
@@ -287,8 +289,11 @@ def test_what_is_no_file_that_was_read_is_not_taken_for_one(messages):
     assert read(*messages) == []
 
 
-def test_a_file_that_a_shell_showed_was_read_and_numbers_in_it_are_its_own():
-    assert [line.text for line in read(says(call("Bash", command="cat a.tsv")), result("12\tapples"))] == ["12\tapples"]
+@pytest.mark.parametrize(
+    "command", ["cat a.tsv", "cd src && head -20 a.tsv", "sed -n '1,80p' a.tsv", "cat a.tsv | head -5"]
+)
+def test_a_file_that_a_shell_showed_was_read_and_numbers_in_it_are_its_own(command):
+    assert [line.text for line in read(says(call("Bash", command=command)), result("12\tapples"))] == ["12\tapples"]
 
 
 def test_a_place_in_a_file_weighs_more_than_the_whole_file():
@@ -311,23 +316,16 @@ def test_of_very_much_that_was_read_only_the_newest_is_looked_through():
     text = "\n".join(f"line number {n}" for n in range(MOST_LINES))
     steps = [message for n in range(9) for message in (says(call("Read", file_path=f"{n}.py")), result(text))]
     lines = read(*steps)
-    assert len(lines) == MOST_SEEN
+    assert len(lines) == MOST_SEEN  # none is cut in two
     assert min(line.message for line in lines) == 2 * 9 - 2 * (MOST_SEEN // MOST_LINES) + 1
 
 
-fenced = st.lists(
+barred = st.lists(
     st.one_of(
         st.sampled_from(
             [
-                "```",
-                "````",
-                "``` python",
-                "## Tasks",
-                "# Rules",
-                "[7] yes",
-                "[tool output: x]",
-                "# End of the notes",
-                "}",
+                *("```", "1. ```sh", "> x", "## Tasks", "# Rules", "# End of the notes", "[7] yes", "[tool output: x]"),
+                *("}", "(900 more left out for want of room)", "(Left out for want of room: rules 3)"),
             ]
         ),
         st.text(min_size=1, max_size=20),
@@ -337,21 +335,50 @@ fenced = st.lists(
 )
 
 
-@given(fenced, fenced)
-def test_no_line_of_a_file_leaves_its_fence(one, other):
+@given(barred, barred)
+def test_every_line_of_a_file_bears_its_mark(one, other):
     """Whatever a file says, it is the tool's when the log is read again, and opens nothing of ours."""
     steps = [
         message
         for name, text in (("a.py", one), ("b.py", other))
         for message in (says(call("Read", file_path=name)), result("\n".join(text)))
     ]
-    lines = read(*steps)
-    said = Line("The agent goes on.", "", 9)
+    lines, said = read(*steps), Line("The agent goes on.", "", 9)
     text = shown([*lines, said], 0)
     again = list(carried(text))
-    assert [line.text.strip() for line in again] == [line.text.strip() for line in [*lines, said]]
-    assert [line.is_tools for line in again] == [*(True for _ in lines), False]
-    assert not any(re.match(r"#{1,6} ", line) for line in text.split("\n"))
+    assert [line.text for line in again] == [line.text for line in [*lines, said]]
+    assert [line.kind for line in again] == [*("seen" for _ in lines), "whole"]
+    assert all(line.startswith(("> ", "[")) for line in text.split("\n")[:-1] if line)
+
+
+def test_a_file_that_was_shortened_says_where():
+    text = "first line\n[… 26,620 characters left out here; original abc …]\nlast line"
+    assert [line.text for line in read(says(call("Read", file_path="a")), result(text))] == [
+        "first line",
+        GAP,
+        "last line",
+    ]
+    long = "\n".join(f"line number {n}" for n in range(MOST_LINES * 2))
+    lines = [line.text for line in read(says(call("Read", file_path="a")), result(long))]
+    assert lines[MOST_LINES * 3 // 4] == GAP
+    assert len(lines) == MOST_LINES + 1
+
+
+def test_short_lines_of_a_file_stay_with_their_neighbours():
+    text = "x = 0\nif a:\n    i += 1\n\n}"
+    assert [line.text for line in read(says(call("Read", file_path="a")), result(text))] == [
+        "x = 0",
+        "if a:",
+        "    i += 1",
+        "}",
+    ]
+
+
+def test_what_a_client_adds_is_no_line_of_a_file_nor_of_any_tool():
+    text = "x = 0\n\n<system-reminder>\nBe careful with it.\n</system-reminder>"
+    assert [
+        line.text for line in answers([says(call("Bash", command="make all")), result(f"some words\n{text[5:]}")])
+    ] == ["some words"]
 
 
 def reported(text):

@@ -297,7 +297,8 @@ class Stock:
             runs = [tuple(places[at : at + TOGETHER]) for at in range(0, len(places), TOGETHER)]
             if len(runs) > 1 and not self._tells(runs[-1]):
                 runs[-2:] = [runs[-2] + runs[-1]]
-            yield from filter(self._tells, runs)
+            seen = self._once[places[0]].kind == "seen"  # a file of one word tells that
+            yield from runs if seen else filter(self._tells, runs)
 
     def _tells(self, run: Sequence[int]) -> bool:
         """It names something, in more than a word."""

@@ -14,13 +14,12 @@ it; the first message after the user spoke has its number:
     [tool output] `4 passed`
 
     [tool output: Read rows.py]
-    ```
-    def rows(text):
-    …
-    ```
+    > def rows(text):
+    > …
 
-Lines of tools are quoted, and labelled as theirs; those of a file that was read stand between fences. Nothing that is
-quoted can be taken for a label, or for a line of the checkpoint's own.
+Lines of tools are quoted, and labelled as theirs; each of a file that was read stands behind a bar. Nothing that is
+quoted can be taken for a label, or for a line of the checkpoint's own; and each line bears its mark, wherever it may be
+cut off from the others.
 """
 
 from __future__ import annotations
@@ -37,8 +36,10 @@ _SAID_SO = tuple(f" {begins}" for begins in PLAIN_CALLS)
 _DESCRIBES = "description: "
 _LABEL = re.compile(r"\[([^\[\]]{1,200})\](?: (.*))?$")
 _TICKS = re.compile(r"`+")
-_FENCE = re.compile(r"`{3,}")
-"""What stands before and behind lines of a file: more ticks than they have in a row."""
+_BAR = "> "
+"""What stands before each line of a file."""
+_COUNTS = re.compile(r"\((?:Left out|[\d,]{1,12} more)\b")
+"""How the checkpoint tells what is missing."""
 _CALL = "call"
 """The label of a call that had none, in an earlier summary."""
 _BLANKS = r"[ \t\u00a0\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]{0,3}"
@@ -68,13 +69,13 @@ def shown(chosen: Iterable[Line], first: int, asked: Sequence[int] = ()) -> str:
 
 def _entry(lines: Iterable[Line], number: str) -> Iterator[str]:
     """The lines of one message; what it says behind a call stands by itself."""
-    for place, ((label, _), group) in enumerate(groupby(lines, key=_caller)):
+    for place, ((label, *_), group) in enumerate(groupby(lines, key=_caller)):
         same = list(group)
         head, *rest = map(_quoted, same)
         told = _carried_label(label, same) if same[0].reread else _label(label, same)
         marks = " ".join(filter(None, ("" if place else number, told)))
         if same[0].kind == "seen":
-            yield from (f"[{marks}]", *_fenced(line.text for line in same))
+            yield from (f"[{marks}]", *(_barred(line.text) for line in same))
             continue
         if place and not marks:
             yield ""
@@ -82,17 +83,15 @@ def _entry(lines: Iterable[Line], number: str) -> Iterator[str]:
         yield from map(_plainly, rest)
 
 
-def _fenced(lines: Iterable[str]) -> Iterator[str]:
-    """Lines of a file between two fences, of more ticks than they have in a row: nothing in them can end it, and what
-    could be a heading is moved in, comments too."""
-    found = [f"    {line}" if line.startswith("# ") else _plainly(line) for line in lines]
-    fence = "`" * max(3, 1 + max((len(ticks) for line in found for ticks in _TICKS.findall(line)), default=0))
-    yield from (fence, *found, fence)
+def _barred(line: str) -> str:
+    """A line of a file, behind a bar. What could be taken for a count of ours is moved in."""
+    return f"{_BAR} {line}" if _COUNTS.match(line) else _BAR + line
 
 
-def _caller(line: Line) -> tuple[str, int]:
+def _caller(line: Line) -> tuple[str, int, bool]:
     """What lines stand together by. Calls on files stand apart: the files may differ where their names do not."""
-    return line.label, line.call if line.reread or " " in UNDONE.sub("", line.label) else 0
+    apart = line.reread or " " in UNDONE.sub("", line.label)
+    return line.label, line.call if apart else 0, line.kind == "seen"
 
 
 def _label(label: str, lines: Sequence[Line]) -> str:
@@ -156,37 +155,26 @@ def _unquoted(text: str) -> str:
     return inside.removeprefix(" ").removesuffix(" ") if ticks > 1 else inside
 
 
-def _unfenced(lines: Iterable[str]) -> Iterator[tuple[str, bool]]:
-    """The lines without the fences around those of files, and whether each stood between two."""
-    fence, opens = "", False
-    for raw in lines:
-        if opens and _FENCE.fullmatch(raw):
-            fence, opens = raw, False
-        elif fence and raw.strip():
-            if raw == fence:
-                fence = ""
-            else:
-                yield raw, True
-        else:
-            found = _LABEL.match(raw)
-            fence, opens = "", found is not None and not found[2] and is_tools(found[1])
-            yield raw, False
+def _seen(raw: str, label: str, message: int, call: int) -> Line:
+    text = raw.removeprefix(_BAR)
+    text = text[1:] if text.startswith(" ") and _COUNTS.match(text, 1) else text
+    return Line(text, label, message, call=call, kind="seen", times=0, reread=True)
 
 
 def carried(text: str) -> Iterator[Line]:
     """The lines of an earlier summary, with the labels they had there; its messages are counted back from its end."""
     label, call, torn, lines = "", 0, False, text.splitlines()
     message = -1 - sum(not raw.strip() for raw in lines)
-    for raw, seen in _unfenced(lines):
+    for raw in lines:
         if not raw.strip():
             label, torn, message = "", False, message + 1
             continue
-        inner = raw[1:] if raw[0] == " " and _LABEL.match(raw, 1) else raw  # moved in when it was shown
-        if seen:
-            yield Line(inner, label, message, call=call, kind="seen", times=0, reread=True)
+        if raw.startswith(_BAR) and is_tools(label):
+            yield _seen(raw, label, message, call)
             continue
         found = _LABEL.match(raw)
         call, torn = (call + 1, False) if found else (call, torn)
+        inner = raw[1:] if raw[0] == " " and _LABEL.match(raw, 1) else raw  # moved in when it was shown
         label, words = (found.group(1), found.group(2) or "") if found else (label, inner)
         if words.startswith(PLAIN_CALLS) and (not label or label.isdigit()):
             label = f"{label} {_CALL}".lstrip()

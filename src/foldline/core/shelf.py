@@ -26,7 +26,7 @@ class Shelf:
     def __init__(self, room: int, size: Size) -> None:
         self.room, self.size = room, size
         self.chosen: dict[int, Line] = {}
-        self.labels: set[tuple[int, str]] = set()
+        self.labels: set[tuple[int, str, int]] = set()
 
     def takes(self, place: int, line: Line, least: int = 0) -> bool:
         """Takes a line if at least so many tokens are left then."""
@@ -34,19 +34,19 @@ class Shelf:
 
     def takes_all(self, lines: Mapping[int, Line], least: int = 0) -> bool:
         """Takes lines of one entry, or none of them."""
-        tokens = sum(self.size(line.text) + (3 if line.is_quoted else 1) for line in lines.values())
+        tokens = sum(self.size(line.text) + _marks(line) for line in lines.values())
         first = next(iter(lines.values()))
         tokens += self.label(first)
         if self.room - tokens < least:
             return False
         self.room -= tokens
         self.chosen |= lines
-        self.labels.add((first.message, first.label))
+        self.labels.add(_labelled(first))
         return True
 
     def label(self, line: Line) -> int:
         """Tokens of what stands before a line, where that is not there yet."""
-        if (line.message, line.label) in self.labels:
+        if _labelled(line) in self.labels:
             return 0
         if line.is_plain:
             return 1
@@ -83,3 +83,13 @@ class Shelf:
                 self.take_between((place,), closing, least)
             elif (misses := misses + 1) >= most:
                 return
+
+
+def _labelled(line: Line) -> tuple[int, str, int]:
+    """What has one label. Each file that was read has its own."""
+    return line.message, line.label, line.call + 1 if line.kind == "seen" else 0
+
+
+def _marks(line: Line) -> int:
+    """Tokens around a line: its end, and the ticks or the bar by which it is a tool's."""
+    return 3 if line.is_quoted else 2 if line.kind == "seen" else 1

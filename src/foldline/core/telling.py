@@ -48,7 +48,7 @@ _LOCATED = re.compile(
 """A place in a file and what is wrong there, perhaps behind the name of the task that found it."""
 _WRONG, _REMARKS = (
     re.compile(r"\berror\b", re.I),
-    re.compile(r"\b(?:warning|note|info|successful(?:ly)?|passed)\b", re.I),
+    re.compile(r"\b(?:warning|note|info)\b", re.I),
 )
 """What such a line says of itself."""
 _TEST = re.compile(

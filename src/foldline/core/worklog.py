@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 from foldline.core.deeds import Deed, judges
 from foldline.core.ending import closing_line, last_line
 from foldline.core.errors_seen import is_refused
-from foldline.core.loglines import LOOKED, TOOL, WHY, Kind, Line, closes, weight_of
+from foldline.core.loglines import GAP, LOOKED, TOOL, WHY, Kind, Line, closes, weight_of
 from foldline.core.plans import plans
 from foldline.core.prune import without_reminders
 from foldline.core.reaching import reaches
@@ -60,6 +60,13 @@ _IMPORTS = re.compile(
 )
 """A line of a file that only says what it needs."""
 _FENCES = ("```", "~~~")
+_SHOWS = re.compile(
+    r"(?:cd [^\s;&|<>]+ && )?(?:(?:cat|nl|head|tail|bat)(?:[ \t][^;&|<>\n]*)?|sed -n[^;&|<>\n]*)"
+    r"(?:\|[ \t]*(?:cat|nl|head|tail|sed -n)\b[^;&|<>\n]*){0,4}"
+)
+"""A command that shows a file, or a part of it, and nothing besides."""
+_STUB = re.compile(r"\[… [\d,]{1,12} characters left out here")
+"""Where a result was shortened."""
 
 
 Called: TypeAlias = tuple[int, str, str]
@@ -121,13 +128,35 @@ def _newest_read(done: Sequence[Deed]) -> Iterator[tuple[int, tuple[str, ...]]]:
     most = MOST_SEEN
     for number in range(len(done) - 1, -1, -1):
         deed = done[number]
-        if deed.result is None or not deed.touched or any(touch.action != "read" for touch in deed.touched):
+        if deed.result is None or not _shows_file(deed):
             continue
-        lines = tuple(_lines(without_reminders(deed.result.text), numbered=reads(deed.call), closing=True))
+        lines = tuple(_of_file(without_reminders(deed.result.text), numbered=reads(deed.call)))
         most -= len(lines)
         if most < 0:
             return
         yield number, lines
+
+
+def _shows_file(deed: Deed) -> bool:
+    """It read one file, and shows nothing else."""
+    if len(deed.touched) != 1 or deed.touched[0].action != "read":
+        return False
+    return not deed.command or _SHOWS.fullmatch(deed.command.strip()) is not None
+
+
+def _of_file(text: str, numbered: bool) -> Iterator[str]:
+    """The lines of a file as they are, but for empty ones, with a mark where some are missing."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    missing = len(lines) - MOST_LINES
+    for at, raw in enumerate(lines):
+        if missing > 0 and MOST_LINES * 3 // 4 <= at < MOST_LINES * 3 // 4 + missing:
+            if at == MOST_LINES * 3 // 4:
+                yield GAP
+            continue
+        number = _NUMBERED.match(raw) if numbered else None
+        line = cleaned(raw[number.end() :] if number else raw)
+        if line.strip():
+            yield GAP if _STUB.search(line) else line
 
 
 def answers(messages: Sequence[Message]) -> Iterator[Line]:
@@ -142,7 +171,8 @@ def answers(messages: Sequence[Message]) -> Iterator[Line]:
                 answered = _next(asked.get(part.call_id))
                 label = f"{TOOL}: {subject(answered) if answered else 'a tool'}"
                 numbered = answered is not None and reads(answered)
-                yield from (Line(line, label, index, kind="told") for line in _lines(part.text, numbered))
+                told = _lines(without_reminders(part.text), numbered)
+                yield from (Line(line, label, index, kind="told") for line in told)
             elif isinstance(part, Text) and message.origin is Origin.TOOL:
                 yield from (Line(line, TOOL, index, kind="told") for line in _lines(part.text))
 
