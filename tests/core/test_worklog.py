@@ -352,7 +352,7 @@ def test_every_line_of_a_file_bears_its_mark(one, other):
 
 
 def test_a_file_that_was_shortened_says_where():
-    text = "first line\n[… 26,620 characters left out here; original abc …]\nlast line"
+    text = "first line\n[… 26,620 characters left out here; original 0123456789abcdef …]\nlast line"
     assert [line.text for line in read(says(call("Read", file_path="a")), result(text))] == [
         "first line",
         GAP,
@@ -362,6 +362,34 @@ def test_a_file_that_was_shortened_says_where():
     lines = [line.text for line in read(says(call("Read", file_path="a")), result(long))]
     assert lines[MOST_LINES * 3 // 4] == GAP
     assert len(lines) == MOST_LINES + 1
+
+
+def test_numbers_are_taken_off_where_a_tool_put_them_and_nowhere_else():
+    years = "2005\tone\n2010\ttwo"
+    assert [line.text for line in read(says(call("Read", file_path="a")), result(years))] == years.split("\n")
+    shown_by_cat = "     1\tone\n     2\ttwo"
+    assert [line.text for line in read(says(call("Bash", command="cat -n a")), result(shown_by_cat))] == ["one", "two"]
+
+
+def test_what_a_shell_says_of_the_run_is_no_line_of_the_file():
+    text = "Exit code: 0\nWall time: 0.3 seconds\nOutput:\nfirst line\nOutput:\n" + "x = 1\n" * 9
+    lines = [line.text for line in read(says(call("Bash", command="cat a.py")), result(text))]
+    assert lines[:3] == ["first line", "x = 1", "x = 1"]
+
+
+def test_the_agents_own_quotations_are_not_taken_for_lines_of_a_file():
+    lines = [
+        Line("x = 1", "tool output: Read a.py", 1, kind="seen"),
+        Line("> I quote", "", 2),
+        Line("> and more", "", 2),
+    ]
+    text = shown(lines, 0, [2])
+    assert [(line.text, line.kind) for line in carried(text)] == [
+        ("x = 1", "seen"),
+        ("> I quote", "whole"),
+        ("> and more", "whole"),
+    ]
+    assert "\n> and" not in text
 
 
 def test_short_lines_of_a_file_stay_with_their_neighbours():

@@ -26,9 +26,8 @@ from foldline.model import Message, Origin, Text, ToolCall, ToolResult
 Verdict: TypeAlias = Literal["ok", "failed", "unknown"]
 
 _EXIT = re.compile(
-    r"^(?:(?:process |command )?exit(?:ed)?(?: with)?(?: exit)? (?:code|status)[: ]{1,2}|\[exit code:? "
-    r"|\[?the command completed with exit code |<returncode>|<exit_code>|command returned non-zero exit status )"
-    r"(-?\d{1,5})(?:</(?:returncode|exit_code)>|[.\])]*[ \t]*$)",
+    r"^(?:(?:process |command )?exit(?:ed)?(?: with)?(?: exit)? (?:code|status)[: ]{1,2}"
+    r"|\[?the command completed with exit code |<returncode>)(-?\d{1,5})(?:</returncode>|[.\])]*[ \t]*$)",
     re.I | re.M,
 )
 _FAILED = re.compile(
@@ -40,18 +39,19 @@ _FAILED = re.compile(
 _RAISED = re.compile(r"\s*[A-Z]\w{0,40}(?:Error|Exception): \S[^\n]*\s*$")
 """How what a tool raised is told, where nothing else would say so."""
 _UNKNOWN = re.compile(
-    r"(?:\S{0,40}sh: (?:line )?(?:\d{1,5}: )?)?\S{1,80}: command not found$|zsh: command not found: \S{1,80}$|"
-    r"\S{0,40}sh: (?:line )?(?:\d{1,5}: )?\S{1,80}: not found$|'[^'\n]{1,200}' is not recognized as |"
+    r"(?:\S{0,40}sh: (?:line )?(?:\d{1,5}: )?)?(?P<any>\S{1,80}): command not found$|"
+    r"zsh: command not found: (?P<zsh>\S{1,80})$|\S{0,40}sh: (?:line )?(?:\d{1,5}: )?(?P<sh>\S{1,80}): not found$|"
+    r"'(?P<cmd>[^'\n]{1,200})' is not recognized as |"
     r"[^\n]{1,200}\n(?:[^\n]{0,300}\n){0,8}[ \t]{1,8}\+ CategoryInfo[ \t]"
 )
-"""All that a shell says which does not know a command, or of a cmdlet that failed."""
+"""All that a shell says which does not know a command, which is named; or of a cmdlet that failed."""
 _TRACEBACK = "Traceback (most recent call last)"
 _LAST_RAISED = re.compile(r"[\w.]{0,80}(?:Error|Exception|Interrupt|Exit)\b")
 """What code that was run ends with when it failed."""
 _RUNNING = re.compile(r"^(?:Process running with session ID|Command running in background|Async agent launched)", re.M)
 """A receipt for what goes on by itself: it tells nothing of what comes of it."""
 FRAME = re.compile(
-    r"\s*(?:chunk id:|wall time:|process exited|original token count:|\[?exit code|output:|<returncode>|<exit_code>"
+    r"\s*(?:chunk id:|wall time:|process exited|original token count:|exit code|output:|<returncode>"
     r"|\[?the command completed|shell cwd was reset to|</?\w+>\s*$)",
     re.I,
 )
@@ -211,8 +211,10 @@ def _told(text: str) -> Verdict | None:
 
 def _broke(call: ToolCall, text: str) -> bool:
     """A shell says that it does not know the command, or code ended by raising something, or the tool itself did."""
-    if command_of(call):
-        return len(text) <= _SHORT and _UNKNOWN.match(text.strip()) is not None
+    command = command_of(call)
+    if command:
+        unknown = _UNKNOWN.match(text.strip()) if len(text) <= _SHORT else None
+        return unknown is not None and next(filter(None, unknown.groups()), "") in command
     if code_of(call):
         last = text.rstrip()[-_LOOK:].rpartition("\n")[2]
         return _TRACEBACK in text[-_FAIL_LOOK:] and _LAST_RAISED.match(last) is not None

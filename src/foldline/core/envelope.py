@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 LONGEST = 2_000_000
@@ -46,22 +46,20 @@ def opened(text: str) -> Opened:
         return Opened(text)
     parts = [envelope[name] for name in (*_SAID, "error") if isinstance(envelope.get(name), str)]
     told = list(_tellings(keys))
-    if not told or not any(isinstance(envelope.get(name), str) for name in _SAID):
+    if not _has_code(keys) or not told or not any(isinstance(envelope.get(name), str) for name in _SAID):
         return Opened(text)
     said = "\n".join(part.rstrip("\n") for part in parts if part.strip())
     return Opened(_LONE.sub("\ufffd", said), all(told))
 
 
 def stated(text: str) -> bool | None:
-    """Success as any tool may state it: {"success": …}, {"metadata": {"exit_code": …}} or {"ok": false, "error": …}."""
+    """Success as any tool may state it: {"success": …} or {"metadata": {"exit_code": …}}."""
     value = _value(text) if text.startswith("{") else None
     if value is None:
         return None
     inner: dict[str, Any] = value["metadata"] if isinstance(value.get("metadata"), dict) else value
     if type(inner.get("exit_code")) is int:
         return bool(inner["exit_code"] == 0)
-    if value.get("ok") is False and isinstance(value.get("error"), str):
-        return False
     return inner["success"] if isinstance(inner.get("success"), bool) else None
 
 
@@ -79,7 +77,18 @@ def _letters(name: str) -> str:
     return name.lower().replace("_", "").replace("-", "")
 
 
-def _tellings(keys: list[tuple[str, Any]]) -> Iterator[bool]:
+def _has_code(keys: Sequence[tuple[str, Any]]) -> bool:
+    """An exit code stands in it: success alone is what records have, too."""
+    inner = [
+        (_letters(name), said)
+        for key, value in keys
+        if key == "metadata" and isinstance(value, Mapping)
+        for name, said in value.items()
+    ]
+    return any(name in _CODES and (value is None or _number(value) is not None) for name, value in (*keys, *inner))
+
+
+def _tellings(keys: Sequence[tuple[str, Any]]) -> Iterator[bool]:
     """What each key says of how it ended."""
     for name, value in keys:
         if name in _CODES and (code := _number(value)) is not None:

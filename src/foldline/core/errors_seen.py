@@ -3,18 +3,17 @@
     deeds ── troubles ──> Trouble (the telling line, what was done before it was gone)
 
 A trouble is the telling line of a failed result, of a test with the line that says why. It is cured when the same
-command succeeds later; the cure names what was changed in between. A rebase or merge that stopped is cured by the one
-that goes on to its end. Where another check passed since a check failed, that is said; of other commands, that they
-were not tried again, or that what they did not find was there later. Where a call was refused, it is what was said
-then. To look for what is not there is no trouble, nor is a slip with a tool that the agent made good. Which line tells
-it is in telling.py.
+command succeeds later; the cure names what was changed in between. Where another check passed since a check failed,
+or a rebase ended that had stopped, that is said; of other commands, that they were not tried again. Where a call was
+refused, it is what was said then. To look for what is not there is no trouble, nor is a slip with a tool that the agent
+made good. Which line tells it is in telling.py.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -47,16 +46,10 @@ LEFT = "not tried again"
 """In place of a cure: it was tried once, and the work went on."""
 _PUT_ASIDE = re.compile(r"\bgit (?:stash|checkout|switch|restore|reset)\b")
 """With the changes put aside, a check says nothing of them."""
-_JOINS = re.compile(r"\bgit (?:-\S+ (?:\S+ )?)?(?:rebase|merge|cherry-pick|am)\b(?P<on>[^;&|\n]{0,80}--continue\b)?")
-"""What may stop in the middle, and is gone on with …"""
 _STOPPED = re.compile(r"^(?:CONFLICT \(|error: could not apply )", re.M)
-"""… perhaps to the next stop."""
-_MISSING = re.compile(
-    r"no such file or directory: (?P<last>/\S{3,200})|'(?P<quoted>/[^'\n]{3,200})': No such file or directory|"
-    r"(?P<first>/[^\s:]{3,200}): No such file or directory",
-    re.I,
-)
-"""What was not found, by its whole path."""
+"""A rebase stops so in the middle, and is gone on with, perhaps to the next stop …"""
+_REBASED = "Successfully rebased and updated "
+"""… until it says this."""
 FORGOTTEN = "forgotten"
 """In place of a cure: a slip with a tool that is no shell, made good since."""
 MOVED_ON = 8
@@ -87,6 +80,7 @@ def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
     cured: list[Trouble] = []
     refused: list[Trouble] = []
     changed: list[str] = []
+    stopped: list[str] = []
     acts = 0
     for deed in done:
         goal = deed.goal
@@ -96,16 +90,19 @@ def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
         elif deed.result is not None and deed.failed and not _looks(deed):
             waiting.pop(goal, None)
             waiting[goal] = _Open(deed, len(changed), acts)
+            stopped += [goal] if _STOPPED.search(deed.result.text) else []
         elif deed.verdict == "ok":
             if goal in waiting:
                 healed = _healed(waiting.pop(goal), changed)
                 cured += [healed] if deed.command else []
-            if _ends_joining(deed):
-                cured += [_told(waiting.pop(goal))._replace(cure=_later(deed)) for goal in _joining(waiting)]
+            if stopped and deed.result is not None and _REBASED in deed.result.text:
+                over = [waiting.pop(goal) for goal in stopped if goal in waiting]
+                cured += [_told(item)._replace(cure=f"{PERHAPS}the rebase ended well") for item in over]
+                stopped.clear()
             changed += [touch.path for touch in deed.touched if touch.action in ("edited", "written")]
     failed = any(judges(item.deed.command) for item in waiting.values())
     passed = next(filter(_passes, reversed(done[-LATEST:])), None) if failed else None
-    left = [_since(item, passed, acts, done[-LATEST:]) for item in waiting.values()]
+    left = [_since(item, passed, acts, done[-LATEST:] if failed else ()) for item in waiting.values()]
     open_ = [*(trouble for trouble in left if not trouble.cure), *refused]
     cured += [trouble for trouble in left if trouble.cure]
     in_order = attrgetter("message")
@@ -126,9 +123,7 @@ def _since(item: _Open, passed: Deed | None, acts: int, done: Sequence[Deed]) ->
     """An error of something that was not tried again with success; for a check, the one that passed since, if any."""
     told = _told(item)
     if not judges(item.deed.command):
-        found = _found(told.text, item.deed.at, done)
-        cure = f"{brief(tried(found), LONGEST_PROOF)} found it later" if found else LEFT
-        return told._replace(cure=cure) if found or acts - item.acts > MOVED_ON else told
+        return told._replace(cure=LEFT) if acts - item.acts > MOVED_ON else told
     alone = named_alone(item.deed.result) if item.deed.result else ""
     again = next((deed for deed in reversed(done) if alone and _passes_test(deed, alone, item.deed.at)), None)
     if again is not None:
@@ -136,30 +131,6 @@ def _since(item: _Open, passed: Deed | None, acts: int, done: Sequence[Deed]) ->
     if passed is None or passed.at <= item.deed.at:
         return told
     return told._replace(cure=f"{PERHAPS}{brief(tried(passed), LONGEST_PROOF)} passed later")
-
-
-def _ends_joining(deed: Deed) -> bool:
-    """A rebase or merge that had stopped comes to its end."""
-    joins = _JOINS.search(deed.command)
-    went_on = joins is not None and joins["on"] is not None
-    return went_on and not deed.failed and deed.result is not None and not _STOPPED.search(deed.result.text)
-
-
-def _joining(waiting: Mapping[str, _Open]) -> list[str]:
-    return [goal for goal, item in waiting.items() if _JOINS.search(item.deed.command)]
-
-
-def _later(deed: Deed) -> str:
-    return f"{brief(tried(deed), LONGEST_PROOF)} succeeded later"
-
-
-def _found(error: str, after: int, done: Sequence[Deed]) -> Deed | None:
-    """A later command that worked with what an error says is not there."""
-    missing = _MISSING.search(error)
-    path = next(filter(None, missing.groups())).rstrip("/.,;)") if missing else ""
-    later = (deed for deed in done if path and deed.at > after and deed.verdict == "ok" and not deed.failed)
-    named = (deed for deed in later if path in deed.command)
-    return next((deed for deed in named if re.search(rf"{re.escape(path)}(?![\w.-])", deed.command)), None)
 
 
 def _passes_test(deed: Deed, name: str, after: int) -> bool:
@@ -212,8 +183,6 @@ class Since(NamedTuple):
     tried: frozenset[str]
     succeeded: frozenset[str]
     acts: int
-    joined: str = ""
-    """What brought a rebase or merge to its end."""
 
     def cure(self, known: str, what: str) -> str:
         """The cure of an error that came when `what` was tried, known so far by `known`; "" where nothing changes."""
@@ -221,8 +190,6 @@ class Since(NamedTuple):
             return ""
         if what in self.succeeded:
             return f"{brief(what, LONGEST_PROOF)} succeeded later" if what.startswith("`") else FORGOTTEN
-        if self.joined and _JOINS.search(what):
-            return self.joined
         moved_on = what and what not in self.tried and self.acts > MOVED_ON
         return LEFT if moved_on and not known and not judges(what.strip("`")) else ""
 
@@ -230,8 +197,7 @@ class Since(NamedTuple):
 def since(done: Sequence[Deed]) -> Since:
     last = {tried(deed): deed for deed in done}
     succeeded = frozenset(what for what, deed in last.items() if deed.verdict == "ok" and not deed.failed)
-    joined = next((_later(deed) for deed in reversed(done) if _ends_joining(deed)), "")
-    return Since(frozenset(last), succeeded, sum(not _looks(deed) for deed in done), joined)
+    return Since(frozenset(last), succeeded, sum(not _looks(deed) for deed in done))
 
 
 def tried(deed: Deed) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 
-from foldline.core.loglines import GAP, OFTEN, Line, announces, closes
+from foldline.core.loglines import GAP, OFTEN, Line, announces, closes, is_bracket
 
 
 def laid_out(lines: Sequence[Line], chosen: Mapping[int, Line], often: Container[int]) -> list[Line]:
@@ -42,6 +42,7 @@ def _is_gap(lines: Sequence[Line], place: int, chosen: Container[int], told: Con
             continue  # told in passing, among the others
         if line.entry != entry:
             return False
-        if not (closes(line.text) or line.is_whole or (not line.is_text and line.text in told)):
+        silent = is_bracket(line.text) if line.is_text else closes(line.text)
+        if not (silent or line.is_whole or (not line.is_text and line.text in told)):
             return True
     return False

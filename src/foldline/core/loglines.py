@@ -42,6 +42,8 @@ _CLOSES = re.compile(
     r"\s*(?:[\])}][\])};,]*(?:\s?(?:else|finally|catch)\b[^{}]{0,40}\{)?|(?:else|try|finally):|else|fi|done|esac|end)\s*$"
 )
 """A line that only ends what others began, or parts it: it costs little, and without it code looks torn."""
+_BRACKET = re.compile(r"\s*(?:[\])}][\])};,]*|fi|done|esac|end)\s*$")
+"""One of them that only ends: that it is missing can be seen."""
 LONGEST_HEADING, TELLING_HEADING = 80, 5
 """Characters of a line that only announces others; and words of a heading that says something by itself."""
 _HEADING = re.compile(r"#{1,6} .*$|\*\*[^*]{1,80}\*\*$")
@@ -157,3 +159,7 @@ def stands_out(line: str) -> bool:
 
 def closes(line: str) -> bool:
     return _CLOSES.match(line) is not None
+
+
+def is_bracket(line: str) -> bool:
+    return _BRACKET.match(line) is not None

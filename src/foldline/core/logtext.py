@@ -114,8 +114,9 @@ def _is_call(label: str) -> bool:
 
 
 def _plainly(text: str) -> str:
-    """A line that could be taken for the beginning of an entry, or for a line of the checkpoint's own, is moved in."""
-    return f" {text}" if _LABEL.match(text) else moved_in(text)
+    """A line that could be taken for the beginning of an entry, for a line of a file, or for one of the checkpoint's
+    own, is moved in."""
+    return f" {text}" if _LABEL.match(text) or text.startswith(_BAR) else moved_in(text)
 
 
 def moved_in(line: str) -> str:
@@ -174,7 +175,8 @@ def carried(text: str) -> Iterator[Line]:
             continue
         found = _LABEL.match(raw)
         call, torn = (call + 1, False) if found else (call, torn)
-        inner = raw[1:] if raw[0] == " " and _LABEL.match(raw, 1) else raw  # moved in when it was shown
+        moved = raw[0] == " " and (_LABEL.match(raw, 1) or raw.startswith(_BAR, 1))
+        inner = raw[1:] if moved else raw  # as it was before it was shown
         label, words = (found.group(1), found.group(2) or "") if found else (label, inner)
         if words.startswith(PLAIN_CALLS) and (not label or label.isdigit()):
             label = f"{label} {_CALL}".lstrip()

@@ -13,11 +13,11 @@ import posixpath
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from foldline.core.deeds import Deed, judges
+from foldline.core.deeds import FRAME, Deed, judges
 from foldline.core.ending import closing_line, last_line
 from foldline.core.errors_seen import is_refused
 from foldline.core.loglines import GAP, LOOKED, TOOL, WHY, Kind, Line, closes, weight_of
@@ -45,11 +45,14 @@ PART = 80
 """Lines of a file that were read by themselves: the agent was looking for that place, and is about to work there …"""
 WHOLE_FILE = 0.3
 """… and what a line of a longer reading weighs beside them."""
+FRAMED, NUMBERED = 6, 3
+"""Lines at either end of a result in which a shell speaks of the run; and at its beginning that show whether a tool
+numbers them."""
 MOST_SEEN = 3_000
 """Lines of files that are looked through: more than any log has room for."""
 REPORTED = 16
 """Lines of a helper's report: what it found and did stands first."""
-_NUMBERED = re.compile(r"\s*\d{1,6}(?:→|\t|\s?\|)")
+_NUMBERED = re.compile(r"\s*(\d{1,6})(?:→|\t|\s?\|)")
 """A line number before a line of a file, as tools that read files show it."""
 _COLOURS = re.compile(r"\x1b\[[0-9;?]{0,16}[A-Za-z]")
 _WORD = re.compile(r"\w{3}|[^\W\x00-\x7f]")
@@ -65,7 +68,7 @@ _SHOWS = re.compile(
     r"(?:\|[ \t]*(?:cat|nl|head|tail|sed -n)\b[^;&|<>\n]*){0,4}"
 )
 """A command that shows a file, or a part of it, and nothing besides."""
-_STUB = re.compile(r"\[… [\d,]{1,12} characters left out here")
+_STUB = re.compile(r"\[… [\d,]{1,12} characters left out here; original [0-9a-f]{8}")
 """Where a result was shortened."""
 
 
@@ -130,7 +133,7 @@ def _newest_read(done: Sequence[Deed]) -> Iterator[tuple[int, tuple[str, ...]]]:
         deed = done[number]
         if deed.result is None or not _shows_file(deed):
             continue
-        lines = tuple(_of_file(without_reminders(deed.result.text), numbered=reads(deed.call)))
+        lines = tuple(_of_file(without_reminders(deed.result.text), shell=bool(deed.command)))
         most -= len(lines)
         if most < 0:
             return
@@ -144,9 +147,12 @@ def _shows_file(deed: Deed) -> bool:
     return not deed.command or _SHOWS.fullmatch(deed.command.strip()) is not None
 
 
-def _of_file(text: str, numbered: bool) -> Iterator[str]:
-    """The lines of a file as they are, but for empty ones, with a mark where some are missing."""
+def _of_file(text: str, shell: bool) -> Iterator[str]:
+    """The lines of a file as they are, but for empty ones, with a mark where some are missing; without what the shell
+    says of the run."""
     lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for at, line in enumerate(lines) if not (shell and _at_an_end(at, lines) and FRAME.match(line))]
+    numbered = _are_numbered(lines, least=2 if shell else 1)
     missing = len(lines) - MOST_LINES
     for at, raw in enumerate(lines):
         if missing > 0 and MOST_LINES * 3 // 4 <= at < MOST_LINES * 3 // 4 + missing:
@@ -156,7 +162,18 @@ def _of_file(text: str, numbered: bool) -> Iterator[str]:
         number = _NUMBERED.match(raw) if numbered else None
         line = cleaned(raw[number.end() :] if number else raw)
         if line.strip():
-            yield GAP if _STUB.search(line) else line
+            yield GAP if _STUB.match(line.strip()) else line
+
+
+def _at_an_end(at: int, lines: Sequence[str]) -> bool:
+    return at < FRAMED or at >= len(lines) - FRAMED
+
+
+def _are_numbered(lines: Sequence[str], least: int) -> bool:
+    """A tool has put numbers before the lines, each one more than the last; so many lines show that."""
+    found = [_NUMBERED.match(line) for line in lines[:NUMBERED]]
+    numbers = [int(match[1]) for match in found if match]
+    return len(numbers) == len(found) >= least and all(two == one + 1 for one, two in pairwise(numbers))
 
 
 def answers(messages: Sequence[Message]) -> Iterator[Line]:
@@ -226,6 +243,7 @@ def _plain(value: Any, depth: int = 1) -> str:
 
 def _lines(text: str, numbered: bool = False, closing: bool = False) -> Iterator[str]:
     lines = text.splitlines()
+    numbered = numbered and _are_numbered([*islice(filter(str.strip, lines), NUMBERED)], least=1)
     if len(lines) > MOST_LINES:
         lines = lines[: MOST_LINES * 3 // 4] + lines[-MOST_LINES // 4 :]
     for raw in lines:
