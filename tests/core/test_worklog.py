@@ -196,7 +196,7 @@ def test_words_of_any_script_are_words(said):
 
 
 def test_only_the_number_before_a_line_of_a_file_is_taken_off():
-    text = "  12\tdef parse(self):\n13→    return 4\nif a != 100 || b != 300:\n| `a.py` | 27 | unused |"
+    text = "  12\tdef parse(self):\n13→    return 4\n14→if a != 100 || b != 300:\n| `a.py` | 27 | unused |"
     read = list(answers([says(call("Read", file_path="a.py")), result(text)]))
     assert [line.text for line in read] == [
         "def parse(self):",
