@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline import Budget, Compactor
+from foldline.core import rooms
 from foldline.core.fold import carried
 from foldline.model import Media, Message, Origin, Text
 from foldline.testing import SUMMARY, FakeCaller
@@ -157,3 +158,18 @@ def test_a_fold_from_a_pivot_shortens_nothing_before_it_however_large_what_it_fo
     messages = [BEGUN, *steps(0, 4, 3_000), *steps(4, 24, 10_000)]
     fitted = made(True).compact(messages, dialect="anthropic", to=40_000, direction="from", pivot=9)
     assert fitted.messages[:9] == messages[:9]
+
+
+@pytest.mark.parametrize(("tool", "fewer"), [("look_up_order", False), ("Read", True)])
+def test_the_last_messages_give_way_to_files_that_were_read_and_to_nothing_else(monkeypatch, tool, fewer):
+    """Records that were looked up stay as they came: a log would only quote them line by line."""
+    messages = [BEGUN, *steps(0, 60, 200)]
+    for message in messages[1::2]:
+        message["content"][1] |= {"name": tool, "input": {"file_path": "/src/" + message["content"][1]["id"]}}
+    kept = {}
+    for more in (0.0, rooms.LOG_MORE):
+        monkeypatch.setattr(rooms, "LOG_MORE", more)
+        kept[more] = len(made(False).compact(messages, dialect="anthropic", to=6_000).messages)
+    without, now = kept.values()
+    assert without > 8
+    assert (now < without) is fewer

@@ -24,7 +24,7 @@ from foldline.core.meter import Meter
 from foldline.core.notes import WHOLE, needed, notes
 from foldline.core.said import stated
 from foldline.core.usertext import own_words, retells
-from foldline.core.worklog import entries
+from foldline.core.worklog import entries, shows
 from foldline.model import Message, Origin
 
 CHECKPOINT_SHARE = 0.40
@@ -53,8 +53,9 @@ LARGEST = 3
 """A result counts for at most this part of a tail's room where it is cut: what is larger is shortened."""
 LOG_MOST = 24_000
 """Tokens of a checkpoint with a work log: it is read like messages, and stands for many."""
-LOG_MORE = 1.5
-"""Room of a log for what the agent wrote and read, beside the former: what it read is worth more than a longer tail."""
+LOG_MORE = 0.5
+"""Part of what the agent wrote that the log has room for besides, for files that it read: they are worth more than a
+longer tail."""
 NOTED_MOST = 0.25
 """Share of what the user's words leave that errors, deeds, tasks and files may claim before a work log …"""
 LOG_LEAST = 0.15
@@ -223,17 +224,29 @@ class Rooms:
         return stay > max(int((self.target - self.fixed) * TAIL_HEAVY), self.tail(1.0))
 
     def _roomy(self, free: int) -> int:
-        """Tokens of the longest tail that leaves room for a log of all that the agent wrote before it."""
-        begin, own = self.ground.begin, self._own
-        log, tail = self._logged + sum(own), 0
+        """Tokens of the longest tail that leaves room for a log of all that the agent wrote before it, and of some that
+        it read."""
+        begin, own, read = self.ground.begin, self._own, self._read
+        log, seen, tail = self._logged + sum(own), sum(read), 0
         free -= self.words + FRAME + self._retold
         for index in range(len(self.ground.messages) - 1, begin - 1, -1):
             log -= own[index - begin]
+            seen -= read[index - begin]
             tokens = self.loose[index]
-            if tail + tokens + min(int(log * LOG_MORE), LOG_MOST) > free:
+            if tail + tokens + min(log + min(int(log * LOG_MORE), seen), LOG_MOST) > free:
                 break
             tail += tokens
         return tail
+
+    @cached_property
+    def _read(self) -> list[int]:
+        """Tokens of each message that answers what shows a file; 0 of others."""
+        begin, asked, found = self.ground.begin, set[str](), list[int]()
+        for index, message in enumerate(self.ground.messages[begin:], begin):
+            asked |= {call.id for call in message.calls if shows(call)}
+            shown = any(result.call_id in asked for result in message.results)
+            found.append(self.loose[index] if shown else 0)
+        return found
 
     @cached_property
     def _logged(self) -> int:

@@ -142,9 +142,12 @@ def _newest_read(done: Sequence[Deed]) -> Iterator[tuple[int, tuple[str, ...]]]:
 
 def _shows_file(deed: Deed) -> bool:
     """It read one file, and shows nothing else."""
-    if len(deed.touched) != 1 or deed.touched[0].action != "read":
-        return False
-    return not deed.command or _SHOWS.fullmatch(deed.command.strip()) is not None
+    return len(deed.touched) == 1 and deed.touched[0].action == "read" and shows(deed.call)
+
+
+def shows(call: ToolCall) -> bool:
+    """It shows a file, and nothing besides."""
+    return reads(call) or _SHOWS.fullmatch(command_of(call).strip()) is not None
 
 
 def _of_file(text: str, shell: bool) -> Iterator[str]:
