@@ -21,13 +21,14 @@ from foldline.core.errors_seen import is_refused
 from foldline.core.facts import Fact, Facts
 from foldline.core.loglines import FAILED, REFUSED, Line
 from foldline.core.logtext import below, carried, quoted, shown
+from foldline.core.readings import seen
 from foldline.core.shelf import Size
 from foldline.core.shorten import shorten
 from foldline.core.styles import CHECKPOINT
 from foldline.core.summary import Section, Summary
 from foldline.core.text import beginning, ends, head
 from foldline.core.tools import command_of
-from foldline.core.worklog import answers, entries, outcomes, seen, subject
+from foldline.core.worklog import answers, entries, outcomes, subject
 from foldline.model import Message, Origin
 
 VERSION = "extract/12"

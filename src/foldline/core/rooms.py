@@ -22,9 +22,10 @@ from foldline.core.ledger import Ledger
 from foldline.core.limits import Limits
 from foldline.core.meter import Meter
 from foldline.core.notes import WHOLE, needed, notes
+from foldline.core.readings import shows
 from foldline.core.said import stated
 from foldline.core.usertext import own_words, retells
-from foldline.core.worklog import entries, shows
+from foldline.core.worklog import entries
 from foldline.model import Message, Origin
 
 CHECKPOINT_SHARE = 0.40

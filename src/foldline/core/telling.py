@@ -46,10 +46,7 @@ _LOCATED = re.compile(
     r"[ \t]{1,4}[^\s:#]"
 )
 """A place in a file and what is wrong there, perhaps behind the name of the task that found it."""
-_WRONG, _REMARKS = (
-    re.compile(r"\berror\b", re.I),
-    re.compile(r"\b(?:warning|note|info)\b", re.I),
-)
+_WRONG, _REMARKS = re.compile(r"\berror\b", re.I), re.compile(r"\b(?:warning|note|info)\b", re.I)
 """What such a line says of itself."""
 _TEST = re.compile(
     r"[ \t]{0,40}--- FAIL: |FAILED[ \t]\S+::|[ \t]{0,8}● (?!Console$)\S|[ \t]{0,8}Failed \S+ \[|(?:FAIL|ERROR): \w+ \("

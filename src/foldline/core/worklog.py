@@ -1,9 +1,9 @@
 """The agent's work in its own lines: what it said, and what it called with which arguments. And what tools answered.
 
-    messages, deeds ── entries, outcomes, seen, answers ──> Line, Line, …
+    messages, deeds ── entries, outcomes, answers ──> Line, Line, …
 
-A line keeps its words and its indentation. Which lines are worth their tokens is decided in choosing.py; what they look
-like is in logtext.py.
+A line keeps its words and its indentation. What files said that the agent read is in readings.py. Which lines are worth
+their tokens is decided in choosing.py; what they look like is in logtext.py.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from itertools import islice, pairwise
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from foldline.core.deeds import FRAME, Deed, judges
+from foldline.core.deeds import Deed, judges
 from foldline.core.ending import closing_line, last_line
 from foldline.core.errors_seen import is_refused
-from foldline.core.loglines import GAP, LOOKED, TOOL, WHY, Kind, Line, closes, weight_of
+from foldline.core.loglines import LOOKED, TOOL, WHY, Kind, Line, closes, weight_of
 from foldline.core.plans import plans
 from foldline.core.prune import without_reminders
 from foldline.core.reaching import reaches
@@ -41,19 +41,12 @@ PASSING = frozenset(
     | {"old_string", "old_str", "old_text", "oldString", "oldText"}  # what was there before an edit is there no more
 )
 """Arguments that are seldom taken up again, or tell a reader little."""
-PART = 80
-"""Lines of a file that were read by themselves: the agent was looking for that place, and is about to work there …"""
-WHOLE_FILE = 0.3
-"""… and what a line of a longer reading weighs beside them."""
-FRAMED, NUMBERED = 6, 3
-"""Lines at either end of a result in which a shell speaks of the run; and at its beginning that show whether a tool
-numbers them."""
-MOST_SEEN = 3_000
-"""Lines of files that are looked through: more than any log has room for."""
 REPORTED = 16
 """Lines of a helper's report: what it found and did stands first."""
-_NUMBERED = re.compile(r"\s*(\d{1,6})(?:→|\t|\s?\|)")
-"""A line number before a line of a file, as tools that read files show it."""
+NUMBERED = re.compile(r"\s*(\d{1,6})(?:→|\t|\s?\|)")
+"""A line number before a line of a file, as tools that read files show it …"""
+FIRST_LINES = 3
+"""… before the first lines, if they show it at all."""
 _COLOURS = re.compile(r"\x1b\[[0-9;?]{0,16}[A-Za-z]")
 _WORD = re.compile(r"\w{3}|[^\W\x00-\x7f]")
 """Three letters or digits; one letter of a script in which words may be shorter, or have signs between letters."""
@@ -63,13 +56,6 @@ _IMPORTS = re.compile(
 )
 """A line of a file that only says what it needs."""
 _FENCES = ("```", "~~~")
-_SHOWS = re.compile(
-    r"(?:cd [^\s;&|<>]+ && )?(?:(?:cat|nl|head|tail|bat)(?:[ \t][^;&|<>\n]*)?|sed -n[^;&|<>\n]*)"
-    r"(?:\|[ \t]*(?:cat|nl|head|tail|sed -n)\b[^;&|<>\n]*){0,4}"
-)
-"""A command that shows a file, or a part of it, and nothing besides."""
-_STUB = re.compile(r"\[… [\d,]{1,12} characters left out here; original [0-9a-f]{8}")
-"""Where a result was shortened."""
 
 
 Called: TypeAlias = tuple[int, str, str]
@@ -116,67 +102,6 @@ def outcomes(done: Iterable[Deed], start: int) -> Iterator[Line]:
             told = telling_line(deed.result) if deed.failed else closing_line(deed.result)
             told = told or (last_line(deed.result) if deed.verdict == "ok" and judges(deed.command) else "")
             yield from (Line(line, TOOL, deed.answer - start) for line in _lines(told))
-
-
-def seen(done: Sequence[Deed], start: int) -> Iterator[Line]:
-    """What files said that were read, the newest of it: the agent copies from there what it changes."""
-    for number, lines in reversed(list(_newest_read(done))):
-        call, at = done[number].call, done[number].answer - start
-        label, weight = f"{TOOL}: {subject(call)}", 1.0 if len(lines) <= PART else WHOLE_FILE
-        yield from (Line(line, label, at, weight, "seen", call=number, times=0) for line in lines)
-
-
-def _newest_read(done: Sequence[Deed]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """The deeds that only read files, from the last one back, with what these said; as many as are looked through."""
-    most = MOST_SEEN
-    for number in range(len(done) - 1, -1, -1):
-        deed = done[number]
-        if deed.result is None or not _shows_file(deed):
-            continue
-        lines = tuple(_of_file(without_reminders(deed.result.text), shell=bool(deed.command)))
-        most -= len(lines)
-        if most < 0:
-            return
-        yield number, lines
-
-
-def _shows_file(deed: Deed) -> bool:
-    """It read one file, and shows nothing else."""
-    return len(deed.touched) == 1 and deed.touched[0].action == "read" and shows(deed.call)
-
-
-def shows(call: ToolCall) -> bool:
-    """It shows a file, and nothing besides."""
-    return reads(call) or _SHOWS.fullmatch(command_of(call).strip()) is not None
-
-
-def _of_file(text: str, shell: bool) -> Iterator[str]:
-    """The lines of a file as they are, but for empty ones, with a mark where some are missing; without what the shell
-    says of the run."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    lines = [line for at, line in enumerate(lines) if not (shell and _at_an_end(at, lines) and FRAME.match(line))]
-    numbered = _are_numbered(lines, least=2 if shell else 1)
-    missing = len(lines) - MOST_LINES
-    for at, raw in enumerate(lines):
-        if missing > 0 and MOST_LINES * 3 // 4 <= at < MOST_LINES * 3 // 4 + missing:
-            if at == MOST_LINES * 3 // 4:
-                yield GAP
-            continue
-        number = _NUMBERED.match(raw) if numbered else None
-        line = cleaned(raw[number.end() :] if number else raw)
-        if line.strip():
-            yield GAP if _STUB.match(line.strip()) else line
-
-
-def _at_an_end(at: int, lines: Sequence[str]) -> bool:
-    return at < FRAMED or at >= len(lines) - FRAMED
-
-
-def _are_numbered(lines: Sequence[str], least: int) -> bool:
-    """A tool has put numbers before the lines, each one more than the last; so many lines show that."""
-    found = [_NUMBERED.match(line) for line in lines[:NUMBERED]]
-    numbers = [int(match[1]) for match in found if match]
-    return len(numbers) == len(found) >= least and all(two == one + 1 for one, two in pairwise(numbers))
 
 
 def answers(messages: Sequence[Message]) -> Iterator[Line]:
@@ -246,15 +171,22 @@ def _plain(value: Any, depth: int = 1) -> str:
 
 def _lines(text: str, numbered: bool = False, closing: bool = False) -> Iterator[str]:
     lines = text.splitlines()
-    numbered = numbered and _are_numbered([*islice(filter(str.strip, lines), NUMBERED)], least=1)
+    numbered = numbered and are_numbered([*islice(filter(str.strip, lines), FIRST_LINES)], least=1)
     if len(lines) > MOST_LINES:
         lines = lines[: MOST_LINES * 3 // 4] + lines[-MOST_LINES // 4 :]
     for raw in lines:
-        number = _NUMBERED.match(raw) if numbered else None
+        number = NUMBERED.match(raw) if numbered else None
         line = cleaned(raw[number.end() :] if number else raw)
         told = _WORD.search(line) or (closing and closes(line))
         if told and not line.lstrip().startswith(_FENCES):
             yield line
+
+
+def are_numbered(lines: Sequence[str], least: int) -> bool:
+    """A tool has put numbers before the lines, each one more than the last; so many lines show that."""
+    found = [NUMBERED.match(line) for line in lines[:FIRST_LINES]]
+    numbers = [int(match[1]) for match in found if match]
+    return len(numbers) == len(found) >= least and all(two == one + 1 for one, two in pairwise(numbers))
 
 
 def cleaned(line: str) -> str:

@@ -1,0 +1,89 @@
+"""Lines of files that the agent read: it copies from there what it changes.
+
+    deeds ── seen ──> Line, Line, …
+
+Only what shows one file and nothing besides counts; of what it printed, numbers, the shell's frame and a client's
+reminders are taken off. What the agent wrote, and what other tools answered, is in worklog.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from foldline.core.deeds import FRAME, Deed
+from foldline.core.loglines import GAP, TOOL, Line
+from foldline.core.prune import without_reminders
+from foldline.core.tools import command_of, reads
+from foldline.core.worklog import MOST_LINES, NUMBERED, are_numbered, cleaned, subject
+from foldline.model import ToolCall
+
+PART = 80
+"""Lines of a file that were read by themselves: the agent was looking for that place, and is about to work there …"""
+WHOLE_FILE = 0.3
+"""… and what a line of a longer reading weighs beside them."""
+FRAMED = 6
+"""Lines at either end of a result in which a shell speaks of the run."""
+MOST_SEEN = 3_000
+"""Lines of files that are looked through: more than any log has room for."""
+_SHOWS = re.compile(
+    r"(?:cd [^\s;&|<>]+ && )?(?:(?:cat|nl|head|tail|bat)(?:[ \t][^;&|<>\n]*)?|sed -n ['\"]?\d[^;&|<>\n]*)"
+    r"(?:\|[ \t]*(?:cat|nl|head|tail)\b[^;&|<>\n]*){0,4}"
+)
+"""A command that shows a file, or a part of it, and nothing besides."""
+_STUB = re.compile(r"\[… [\d,]{1,12} characters left out here; original [0-9a-f]{8}")
+"""Where a result was shortened."""
+
+
+def seen(done: Sequence[Deed], start: int) -> Iterator[Line]:
+    """What files said that were read, the newest of it: the agent copies from there what it changes."""
+    for number, lines in reversed(list(_newest_read(done))):
+        call, at = done[number].call, done[number].answer - start
+        label, weight = f"{TOOL}: {subject(call)}", 1.0 if len(lines) <= PART else WHOLE_FILE
+        yield from (Line(line, label, at, weight, "seen", call=number, times=0) for line in lines)
+
+
+def _newest_read(done: Sequence[Deed]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The deeds that only read files, from the last one back, with what these said; as many as are looked through."""
+    most = MOST_SEEN
+    for number in range(len(done) - 1, -1, -1):
+        deed = done[number]
+        if deed.result is None or not _shows_file(deed):
+            continue
+        lines = tuple(_of_file(without_reminders(deed.result.text), shell=bool(deed.command)))
+        most -= len(lines)
+        if most < 0:
+            return
+        yield number, lines
+
+
+def _shows_file(deed: Deed) -> bool:
+    """It read one file, and shows nothing else."""
+    return len(deed.touched) == 1 and deed.touched[0].action == "read" and shows(deed.call)
+
+
+def shows(call: ToolCall) -> bool:
+    """It shows a file, and nothing besides."""
+    return reads(call) or _SHOWS.fullmatch(command_of(call).strip()) is not None
+
+
+def _of_file(text: str, shell: bool) -> Iterator[str]:
+    """The lines of a file as they are, but for empty ones, with a mark where some are missing; without what the shell
+    says of the run."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for at, line in enumerate(lines) if not (shell and _at_an_end(at, lines) and FRAME.match(line))]
+    numbered = are_numbered(lines, least=2 if shell else 1)
+    missing = len(lines) - MOST_LINES
+    for at, raw in enumerate(lines):
+        if missing > 0 and MOST_LINES * 3 // 4 <= at < MOST_LINES * 3 // 4 + missing:
+            if at == MOST_LINES * 3 // 4:
+                yield GAP
+            continue
+        number = NUMBERED.match(raw) if numbered else None
+        line = cleaned(raw[number.end() :] if number else raw)
+        if line.strip():
+            yield GAP if _STUB.match(line.strip()) else line
+
+
+def _at_an_end(at: int, lines: Sequence[str]) -> bool:
+    return at < FRAMED or at >= len(lines) - FRAMED
