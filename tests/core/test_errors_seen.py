@@ -223,6 +223,7 @@ def test_a_rebase_that_ends_well_perhaps_cures_where_it_had_stopped():
     assert [trouble.cure for trouble in found(stop, run("git rebase --continue | tail", "a.py: needs merge"))] == [""]
     assert [trouble.cure for trouble in found(end, stop)] == [""]
     assert found(run("make", "error: no rule", True), end)[0].cure == ""
+    assert found(stop, run("git rebase main", "fatal: bad revision", True), end)[0].cure == ""
     assert found(run("git rebase main && git push", "! [rejected] main -> main", True), end)[0].cure == ""
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import random
+import re
 
 import pytest
 from hypothesis import given
@@ -174,3 +177,13 @@ def test_short_lines_of_a_file_stay_with_their_neighbours():
         "    i += 1",
         "}",
     ]
+
+
+def test_secrets_in_a_file_are_not_carried_on():
+    body = base64.b64encode(random.Random(1).randbytes(240)).decode()
+    key = ["-----BEGIN RSA PRIVATE KEY-----", *re.findall(".{1,64}", body), "-----END RSA PRIVATE KEY-----"]
+    text = ["PORT=8080", f"GITHUB_TOKEN=ghp_{'a1B2' * 9}", "HOST=app", *key, "last line"]
+    for number in ("", "{}→"):
+        shown_as = "\n".join(number.format(at) + line for at, line in enumerate(text, 1))
+        lines = [line.text for line in read(says(call("Read", file_path=".env")), result(shown_as))]
+        assert lines == ["PORT=8080", GAP, "HOST=app", GAP, "last line"]

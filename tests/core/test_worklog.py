@@ -251,6 +251,12 @@ def test_what_a_client_adds_is_no_line_of_a_file_nor_of_any_tool():
     ] == ["some words"]
 
 
+def test_secrets_that_a_tool_printed_are_not_carried_on():
+    text = f"some words\nGITHUB_TOKEN=ghp_{'a1B2' * 9}\nmore words"
+    lines = answers([says(call("Bash", command="printenv it")), result(text)])
+    assert [line.text for line in lines] == ["some words", "more words"]
+
+
 def reported(text):
     messages = (says(call("Task", prompt="look at the parser")), result(text))
     return [line.text for line in outcomes(deeds(messages, pair(messages, Grammar())), 0)]

@@ -8,8 +8,8 @@ newest lines, each with the piece of code that it begins. Then a few that stand 
 they are worth for their tokens: how much of them the agent will write again (worth.py), less where other lines have
 told their names already; with them lines of files that it read. Last comes what tools told otherwise. Each line stands
 once, where it was written last, but for those that hold others together. What is known of the lines whatever the room
-is worked out once: a fold may try several. Where lines come from is in worklog.py, in which order they stand in
-laying.py, what those cost that are taken in shelf.py.
+is worked out once: a fold may try several. Where lines come from is in worklog.py and readings.py, in which order
+they stand in laying.py, what those cost that are taken in shelf.py.
 """
 
 from __future__ import annotations

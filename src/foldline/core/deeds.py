@@ -198,7 +198,7 @@ def _verdict(call: ToolCall, result: ToolResult | None, envelope: Opened) -> Ver
 
 
 def _told(text: str) -> Verdict | None:
-    """What a shell states, if it states anything."""
+    """What a shell or a JSON result states, if it states anything."""
     beginning, end = text[:_LOOK], text[_LOOK:][-_LOOK:].partition("\n")[2]
     code = _EXIT.search(beginning) or _EXIT.search(end)
     if code:

@@ -72,6 +72,8 @@ class _Open(NamedTuple):
     """Files that had been changed when it was last seen."""
     acts: int
     """Deeds up to it that did not only look."""
+    stops: bool
+    """It is a rebase that stopped."""
 
 
 def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
@@ -80,7 +82,6 @@ def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
     cured: list[Trouble] = []
     refused: list[Trouble] = []
     changed: list[str] = []
-    stopped: list[str] = []
     acts = 0
     for deed in done:
         goal = deed.goal
@@ -89,16 +90,14 @@ def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
             refused.append(_refused(deed))
         elif deed.result is not None and deed.failed and not _looks(deed):
             waiting.pop(goal, None)
-            waiting[goal] = _Open(deed, len(changed), acts)
-            stopped += [goal] if _STOPPED.search(deed.result.text) else []
+            waiting[goal] = _Open(deed, len(changed), acts, _STOPPED.search(deed.result.text) is not None)
         elif deed.verdict == "ok":
             if goal in waiting:
                 healed = _healed(waiting.pop(goal), changed)
                 cured += [healed] if deed.command else []
-            if stopped and deed.result is not None and _REBASED in deed.result.text:
-                over = [waiting.pop(goal) for goal in stopped if goal in waiting]
+            if deed.result is not None and _REBASED in deed.result.text:
+                over = [waiting.pop(stop) for stop in [goal for goal, item in waiting.items() if item.stops]]
                 cured += [_told(item)._replace(cure=f"{PERHAPS}the rebase ended well") for item in over]
-                stopped.clear()
             changed += [touch.path for touch in deed.touched if touch.action in ("edited", "written")]
     failed = any(judges(item.deed.command) for item in waiting.values())
     passed = next(filter(_passes, reversed(done[-LATEST:])), None) if failed else None

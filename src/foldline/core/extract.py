@@ -98,7 +98,7 @@ class Extractor:
 
     @property
     def lines(self) -> Sequence[Line]:
-        """All that the log is chosen from, but what tools told."""
+        """All that the log is chosen from, but what tools told other than files."""
         return self._stock.lines
 
     @cached_property

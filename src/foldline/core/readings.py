@@ -3,7 +3,8 @@
     deeds ── seen ──> Line, Line, …
 
 Only what shows one file and nothing besides counts; of what it printed, numbers, the shell's frame and a client's
-reminders are taken off. What the agent wrote, and what other tools answered, is in worklog.py.
+reminders are taken off, and lines with secrets are left out: notes outlive results. What the agent wrote, and what
+other tools answered, is in worklog.py.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from foldline.core.deeds import FRAME, Deed
 from foldline.core.loglines import GAP, TOOL, Line
 from foldline.core.prune import without_reminders
 from foldline.core.tools import command_of, reads
-from foldline.core.worklog import MOST_LINES, NUMBERED, are_numbered, cleaned, subject
+from foldline.core.worklog import HIDDEN, MOST_LINES, NUMBERED, are_numbered, cleaned, subject, without_secrets
 from foldline.model import ToolCall
 
 PART = 80
@@ -72,17 +73,12 @@ def _of_file(text: str, shell: bool) -> Iterator[str]:
     says of the run."""
     lines = [line for line in text.splitlines() if line.strip()]
     lines = [line for at, line in enumerate(lines) if not (shell and _at_an_end(at, lines) and FRAME.match(line))]
-    numbered = are_numbered(lines, least=2 if shell else 1)
-    missing = len(lines) - MOST_LINES
-    for at, raw in enumerate(lines):
-        if missing > 0 and MOST_LINES * 3 // 4 <= at < MOST_LINES * 3 // 4 + missing:
-            if at == MOST_LINES * 3 // 4:
-                yield GAP
-            continue
-        number = NUMBERED.match(raw) if numbered else None
-        line = cleaned(raw[number.end() :] if number else raw)
-        if line.strip():
-            yield GAP if _STUB.match(line.strip()) else line
+    if are_numbered(lines, least=2 if shell else 1):
+        lines = [NUMBERED.sub("", line, count=1) for line in lines]
+    shown = [line for line in map(cleaned, without_secrets("\n".join(lines)).split("\n")) if line.strip()]
+    if len(shown) > MOST_LINES:
+        shown = [*shown[: MOST_LINES * 3 // 4], GAP, *shown[-MOST_LINES // 4 :]]
+    yield from (GAP if _STUB.match(line.strip()) or HIDDEN in line else line for line in shown)
 
 
 def _at_an_end(at: int, lines: Sequence[str]) -> bool:

@@ -24,6 +24,7 @@ from foldline.core.loglines import LOOKED, TOOL, WHY, Kind, Line, closes, weight
 from foldline.core.plans import plans
 from foldline.core.prune import without_reminders
 from foldline.core.reaching import reaches
+from foldline.core.secretfinder import secrets
 from foldline.core.telling import telling_line
 from foldline.core.text import beginning, head
 from foldline.core.tools import call_touches, command_of, hands_over, reads, searches
@@ -47,6 +48,8 @@ NUMBERED = re.compile(r"\s*(\d{1,6})(?:→|\t|\s?\|)")
 """A line number before a line of a file, as tools that read files show it …"""
 FIRST_LINES = 3
 """… before the first lines, if they show it at all."""
+HIDDEN = "\ufffc"
+"""Where a secret of a tool's stood: lines with it are left out, since notes outlive results."""
 _COLOURS = re.compile(r"\x1b\[[0-9;?]{0,16}[A-Za-z]")
 _WORD = re.compile(r"\w{3}|[^\W\x00-\x7f]")
 """Three letters or digits; one letter of a script in which words may be shorter, or have signs between letters."""
@@ -116,8 +119,8 @@ def answers(messages: Sequence[Message]) -> Iterator[Line]:
                 answered = _next(asked.get(part.call_id))
                 label = f"{TOOL}: {subject(answered) if answered else 'a tool'}"
                 numbered = answered is not None and reads(answered)
-                told = _lines(without_reminders(part.text), numbered)
-                yield from (Line(line, label, index, kind="told") for line in told)
+                told = _lines(without_secrets(without_reminders(part.text)), numbered)
+                yield from (Line(line, label, index, kind="told") for line in told if HIDDEN not in line)
             elif isinstance(part, Text) and message.origin is Origin.TOOL:
                 yield from (Line(line, TOOL, index, kind="told") for line in _lines(part.text))
 
@@ -180,6 +183,16 @@ def _lines(text: str, numbered: bool = False, closing: bool = False) -> Iterator
         told = _WORD.search(line) or (closing and closes(line))
         if told and not line.lstrip().startswith(_FENCES):
             yield line
+
+
+def without_secrets(text: str) -> str:
+    """The text with a sign in the place of each secret, of several lines as well."""
+    pieces, at = list[str](), 0
+    for _, start, end in secrets(text):
+        if end > at:
+            pieces += [text[at:start], HIDDEN]
+            at = end
+    return "".join((*pieces, text[at:])) if pieces else text
 
 
 def are_numbered(lines: Sequence[str], least: int) -> bool:
