@@ -80,6 +80,7 @@ def all_deeds(*messages):
         ("x: not found" * 300, "ok"),
         ("'make' is not recognized as an internal or external command,\noperable program or batch file.", "failed"),
         ("Get-Thing : no\nAt line:1 char:1\n    + CategoryInfo          : NotSpecified", "failed"),
+        ("Get-Thing : no\nAt line:1 char:1\n    + CategoryInfo          : NotSpecified\n\n5 passed", "ok"),
         ("Error: gift card balance is not enough", "failed"),
         ("error.log\nerrors.py", "ok"),
         ("Traceback (most recent call last):\n  File", "failed"),

@@ -26,6 +26,7 @@ from foldline.core.envelope import LONGEST, Opened, opened, stated
         ),
         ({"exit_code": 1, "exitCode": 0, "output": "twice"}, "twice", False),
         ({"exit_code": 0, "output": ""}, "", True),
+        ({"exit_code": 1, "stdout": "", "message": "permission denied"}, "permission denied", False),
     ],
 )
 def test_what_a_command_said_is_taken_out_and_how_it_ended_is_known(envelope, said, well):
@@ -45,6 +46,8 @@ def test_what_a_command_said_is_taken_out_and_how_it_ended_is_known(envelope, sa
         {"output": "export", "basePath": "/docs"},
         {"status": 200, "output": "page"},
         {"output": 3, "exit_code": 0},
+        {"returncode": 0, "stdout": ["a", "b"], "stderr": ""},
+        {"exit_code": 1, "stdout": "", "error": {"message": "disk full"}},
         {"output": "x", "exit_code": True},
         {"output": "x", "success": True},
         {"output": "x", "ok": False, "status": "done"},

@@ -151,7 +151,12 @@ def test_numbers_are_taken_off_where_a_tool_put_them_and_nowhere_else():
 def test_what_a_shell_says_of_the_run_is_no_line_of_the_file():
     text = "Exit code: 0\nWall time: 0.3 seconds\nOutput:\nfirst line\nOutput:\n" + "x = 1\n" * 9
     lines = [line.text for line in read(says(call("Bash", command="cat a.py")), result(text))]
-    assert lines[:3] == ["first line", "x = 1", "x = 1"]
+    assert lines[:3] == ["first line", "Output:", "x = 1"]  # the second is the file's
+
+
+@pytest.mark.parametrize("text", ["<ul>\n  <li>x</li>\n</ul>", "output:\n  exit codes:\n  - 1", "id\n1\tAnn\n2\tBob"])
+def test_lines_of_a_file_that_look_like_a_frame_are_its_own(text):
+    assert [line.text for line in read(says(call("Bash", command="cat a")), result(text))] == text.split("\n")
 
 
 def test_the_agents_own_quotations_are_not_taken_for_lines_of_a_file():

@@ -42,7 +42,7 @@ _UNKNOWN = re.compile(
     r"(?:\S{0,40}sh: (?:line )?(?:\d{1,5}: )?)?(?P<any>\S{1,80}): command not found$|"
     r"zsh: command not found: (?P<zsh>\S{1,80})$|\S{0,40}sh: (?:line )?(?:\d{1,5}: )?(?P<sh>\S{1,80}): not found$|"
     r"'(?P<cmd>[^'\n]{1,200})' is not recognized as |"
-    r"[^\n]{1,200}\n(?:[^\n]{0,300}\n){0,8}[ \t]{1,8}\+ CategoryInfo[ \t]"
+    r"[^\n]{1,200}\n(?:[^\n]{0,300}\n){0,8}[ \t]{1,8}\+ CategoryInfo[ \t][^\n]*(?:\n[ \t]{1,8}\+[^\n]*){0,3}$"
 )
 """All that a shell says which does not know a command, which is named; or of a cmdlet that failed."""
 _TRACEBACK = "Traceback (most recent call last)"

@@ -20,8 +20,9 @@ _LOOK = 2_000
 """Characters at either end in which a key of an envelope stands."""
 _CODES = frozenset({"exitcode", "returncode", "exitstatus"})
 _SAID = ("output", "stdout", "stderr")
+_BESIDE = ("error", "message")
 _FRAME = frozenset(
-    {*_CODES, *_SAID, "metadata", "success", "ok", "error", "message", "status", "command", "cwd"}
+    {*_CODES, *_SAID, *_BESIDE, "metadata", "success", "ok", "status", "command", "cwd"}
     | {"duration", "durationms", "durationseconds", "timedout", "truncated", "interrupted", "signal", "pid"}
 )
 _KEY = re.compile(r"\"(?:output|stdout|stderr)\"\s*:", re.I)
@@ -44,9 +45,11 @@ def opened(text: str) -> Opened:
     envelope = dict(keys)
     if not keys or not _FRAME.issuperset(envelope):
         return Opened(text)
-    parts = [envelope[name] for name in (*_SAID, "error") if isinstance(envelope.get(name), str)]
+    parts = [value for name in (*_SAID, *_BESIDE) if (value := envelope.get(name))]
     told = list(_tellings(keys))
     if not _has_code(keys) or not told or not any(isinstance(envelope.get(name), str) for name in _SAID):
+        return Opened(text)
+    if not all(isinstance(part, str) for part in parts):  # what is said in another form would be lost
         return Opened(text)
     said = "\n".join(part.rstrip("\n") for part in parts if part.strip())
     return Opened(_LONE.sub("\ufffd", said), all(told))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from foldline.core.deeds import FRAME, Deed
+from foldline.core.deeds import Deed
 from foldline.core.loglines import GAP, TOOL, Line
 from foldline.core.prune import without_reminders
 from foldline.core.tools import command_of, reads
@@ -23,8 +23,6 @@ PART = 80
 """Lines of a file that were read by themselves: the agent was looking for that place, and is about to work there …"""
 WHOLE_FILE = 0.3
 """… and what a line of a longer reading weighs beside them."""
-FRAMED = 6
-"""Lines at either end of a result in which a shell speaks of the run."""
 MOST_SEEN = 3_000
 """Lines of files that are looked through: more than any log has room for."""
 _SHOWS = re.compile(
@@ -32,6 +30,12 @@ _SHOWS = re.compile(
     r"(?:\|[ \t]*(?:cat|nl|head|tail)\b[^;&|<>\n]*){0,4}"
 )
 """A command that shows a file, or a part of it, and nothing besides."""
+_BEGINS = re.compile(
+    r"Chunk ID: |Wall time: |Process exited with |Original token count: |Exit code:? \d|<returncode>\d", re.I
+)
+_BEGINS_TOO = ("Output:", "<output>")
+_ENDS = re.compile(r"\[?The command completed with |Shell cwd was reset to |</output>$", re.I)
+"""What a shell says of the run, before and behind what it shows."""
 _STUB = re.compile(r"\[… [\d,]{1,12} characters left out here; original [0-9a-f]{8}")
 """Where a result was shortened."""
 
@@ -72,8 +76,8 @@ def _of_file(text: str, shell: bool) -> Iterator[str]:
     """The lines of a file as they are, but for empty ones, with a mark where some are missing; without what the shell
     says of the run."""
     lines = [line for line in text.splitlines() if line.strip()]
-    lines = [line for at, line in enumerate(lines) if not (shell and _at_an_end(at, lines) and FRAME.match(line))]
-    if are_numbered(lines, least=2 if shell else 1):
+    lines = _unframed(lines) if shell else lines
+    if are_numbered(lines, least=2 if shell else 1) and all(map(NUMBERED.match, lines)):
         lines = [NUMBERED.sub("", line, count=1) for line in lines]
     shown = [line for line in map(cleaned, without_secrets("\n".join(lines)).split("\n")) if line.strip()]
     if len(shown) > MOST_LINES:
@@ -81,5 +85,11 @@ def _of_file(text: str, shell: bool) -> Iterator[str]:
     yield from (GAP if _STUB.match(line.strip()) or HIDDEN in line else line for line in shown)
 
 
-def _at_an_end(at: int, lines: Sequence[str]) -> bool:
-    return at < FRAMED or at >= len(lines) - FRAMED
+def _unframed(lines: Sequence[str]) -> list[str]:
+    """The lines without what the shell says of the run: a file may have such lines too, but hardly begins with them."""
+    first, last = 0, len(lines)
+    while first < last and (_BEGINS.match(lines[first]) or (first and lines[first].strip() in _BEGINS_TOO)):
+        first += 1
+    while last > first and _ENDS.match(lines[last - 1]):
+        last -= 1
+    return list(lines[first:last])
