@@ -388,9 +388,9 @@ def test_when_no_model_can_be_had_it_is_extracted_and_that_is_said(foldline, fil
 
 
 def test_a_summary_that_does_not_fit_is_said_to_be_left(foldline, file, model):  # noqa: F811
-    told = json.loads(foldline("compact", file, "--to", 400, "--json", *asks(model)).out)
+    told = json.loads(foldline("compact", file, "--to", 370, "--json", *asks(model)).out)
     assert told["receipt"]["author"] == "extraction, without a model"
-    ran = foldline("compact", file, "--to", 400, *asks(model))
+    ran = foldline("compact", file, "--to", 370, *asks(model))
     assert f"note: what {NAME} wrote was not taken: a view with it has" in ran.err
     assert "wrote no summary" not in ran.err
 

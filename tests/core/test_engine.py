@@ -282,7 +282,7 @@ def test_a_message_that_is_shown_by_its_ends_is_spoken_of_as_long_as_it_is(diale
     folding = Compactor(ROOM, meter=Meter(Estimator()), secret=b"s")
     for number in range(3):
         session.tools(("Bash", json.dumps({"command": "make"}), f"ok {number}"))
-    turns = [folding.compact(session.request(), to=300)]
+    turns = [folding.compact(session.request(), to=280)]
     for number in range(3):
         session.tools(("Bash", json.dumps({"command": "make"}), f"well {number}"))
         turns.append(folding.fit(session.request()))
@@ -401,7 +401,7 @@ def test_a_user_message_whose_work_is_folded_is_not_taken_for_a_new_one():
         session.tools(("Bash", json.dumps({"command": f"cat part_{number}.txt"}), "line of text " * 80))
     maker = Compactor(Budget(window=6_000, reserve=500), meter=Meter(Estimator()))
     view = maker.fit(session.request())
-    assert "is not new: they tell what was done about it, and so do the messages behind it" in view.checkpoint.text
+    assert "is not new: work on it has begun, as told here" in view.checkpoint.text
     fresh = maker.compact(session.assistant("Done.").user("Now the tests.").request())
     assert "is not new" not in fresh.checkpoint.text
 

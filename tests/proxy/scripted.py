@@ -36,7 +36,7 @@ async def answer(request: web.Request, dialect: str, body: Any, tokens: int) -> 
 def asks(messages: list[dict[str, Any]]) -> bool:
     """Whether the newest message is the user's own, and its results do not stand in notes before it."""
     last = messages[-1]
-    if last.get("role") != "user" or "is not new: they tell what was done about it" in json.dumps(messages[-2:]):
+    if last.get("role") != "user" or "is not new: work on it has begun" in json.dumps(messages[-2:]):
         return False
     content = last["content"]
     return isinstance(content, str) or all("text" in block for block in content)

@@ -116,13 +116,14 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """The text of a checkpoint, how many lines of each section found no room, and how many of the user's messages are
-    shown in part."""
+    """The text of a checkpoint, how many lines of each section found no room, how many of the user's messages are shown
+    in part, and how many rules of the user's are missing, those of plans aside."""
 
     text: str
     tokens: int
     left_out: tuple[tuple[str, int], ...] = ()
     in_part: int = 0
+    lost: int = 0
 
 
 def compose(
@@ -140,17 +141,19 @@ def compose(
     """
     if summary.version == EXTRACT:
         ledger = replace(ledger, commands=())
-    before = [_opening(frame, quotes=summary.version == EXTRACT), render(summary)]
-    after = [f"## The latest messages before these notes\n{snapshot}" if snapshot else "", *_closing(frame)]
+    quotes = summary.version == EXTRACT
+    before = [_opening(frame, quotes=quotes), render(summary)]
+    latest = f"## The latest messages before these notes\n{snapshot}" if snapshot else ""
+    after = [latest, *_closing(frame, quotes=quotes)]
     used = sum(size(piece) + 2 for piece in (*before, *after) if piece)
     noted = notes(facts, ledger, max(room - used, 0), size, before[1], whole=room * WHOLE)
     text = "\n\n".join(piece for piece in (*before, noted.text, *after) if piece)
-    return Composed(text, size(text), noted.left_out, noted.in_part)
+    return Composed(text, size(text), noted.left_out, noted.in_part, noted.lost)
 
 
 def framed(frame: Frame) -> str:
     """A checkpoint that says nothing."""
-    return "\n\n".join((_opening(frame, quotes=True), *_closing(frame)))
+    return "\n\n".join((_opening(frame, quotes=True), *_closing(frame, quotes=True)))
 
 
 def _opening(frame: Frame, *, quotes: bool) -> str:
@@ -162,12 +165,13 @@ def _opening(frame: Frame, *, quotes: bool) -> str:
     return fill("resume-opening", covered=covered, author=frame.author)
 
 
-def _closing(frame: Frame) -> list[str]:
+def _closing(frame: Frame, *, quotes: bool) -> list[str]:
+    """How to go on. Behind a log, which ends where they begin, the messages that follow need no announcement."""
     if frame.terse:
         return [frame.resume, prompt("resume-end").text]
     found = [fill("resume-plan-kept", plan=frame.plan)] if frame.plan else []
     found += [prompt("resume-carried").text] if frame.carried else []
-    found += [prompt("resume-kept").text] if frame.kept_tail else []
+    found += [prompt("resume-kept").text] if frame.kept_tail and not quotes else []
     if frame.transcript:
         found.append(fill("resume-transcript", path=frame.transcript))
     return [*found, f"## How to go on\n{frame.resume}", prompt("resume-end").text]
