@@ -269,3 +269,36 @@ def test_the_log_takes_what_the_notes_leave_and_no_more(said):
     fitted = Compactor(Budget(window=600, reserve=100), secret=b"s").fit(session.request())
     assert fitted.receipt.action == "compact"
     assert "Never touch file conf0.toml." in json.dumps(fitted.messages)
+
+
+def planned(steps, window):
+    """A plan that is the newest message, larger than the window, and work on it."""
+    plan = "\n".join(f"- Step {number} must be done with the tool of kind {number}." for number in range(steps))
+    session = Session().user("Never touch the folder legacy.").assistant("ok").user(f"The plan:\n{plan}")
+    for step in range(20):
+        session.tools(("Edit", json.dumps({"file_path": f"src/part_{step}.py", "new_string": f"merge_{step}()"}), "ok"))
+    return Compactor(Budget(window=window, reserve=0), meter=Meter(Estimator()), secret=b"s").fit(session.request())
+
+
+@pytest.mark.parametrize(("steps", "window"), [(60, 900), (120, 1_500), (300, 3_000)])
+def test_beside_the_rules_of_a_plan_larger_than_the_window_it_is_told_what_was_done(steps, window):
+    """Who does not know it begins the plan again."""
+    fitted = planned(steps, window)
+    text = fitted.checkpoint.text
+    assert "Never touch the folder legacy." in text
+    assert "merge_19()" in text
+    assert fitted.receipt.tokens_after <= window
+    assert dict(fitted.receipt.left_out)["rules"] > 0
+
+
+@pytest.mark.parametrize("window", [700, 900, 1_500])
+def test_a_rule_that_can_be_read_in_the_ends_of_the_newest_message_is_not_said_twice(window):
+    much = f"{words(0.9, window)}."
+    text = f"Never rename a gate. {much} Always feed the hens. {much} Never sell the cow."
+    session = Session().user(RULE).assistant("ok").user(text)
+    for step in range(20):
+        session.tools(("Bash", json.dumps({"command": f"make {step}"}), "fine"))
+    maker = Compactor(Budget(window=window, reserve=0), meter=Meter(Estimator()), secret=b"s")
+    shown = json.dumps(maker.fit(session.request()).messages)
+    rules = (RULE, "Never rename a gate.", "Always feed the hens.", "Never sell the cow.")
+    assert [shown.count(rule) for rule in rules] == [1] * 4

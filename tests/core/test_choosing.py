@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.choosing import APART, OF_A_CALL, OFFERED, Stock
+from foldline.core.choosing import APART, OF_A_CALL, OFFERED, SHARED, Stock
 from foldline.core.estimate import estimate
 from foldline.core.loglines import FAILED, GAP, OFTEN, REFUSED, Line
 from foldline.core.logtext import below, carried, shown
@@ -164,13 +164,16 @@ REPORT = (
 
 def test_of_each_report_its_beginning_and_what_stands_out_in_it_are_told_however_old_it_is():
     asked = Message("user", Origin.USER, (Text("Go on."),))
-    told = log(1_000, says(REPORT), asked, *COMMANDS, *COMMANDS, *FILLER, says("All is done by now."), asked, *COMMANDS)
+    between = [says("", call("Bash", command=f"make part-{n}-of-everything VERBOSE=1")) for n in range(120)]
+    since = (*between, *FILLER, says("All is done by now."), asked, *COMMANDS)
+    told = log(SHARED, says(REPORT), asked, *since)
     assert "Review done: two faults" in told
     assert "**1. A session that has just begun" in told
     assert "**2. Names of branches" in told
     assert "All is done by now." in told
-    meanwhile = log(1_000, says(REPORT), *COMMANDS, *COMMANDS, *FILLER, says("All is done by now."), asked, *COMMANDS)
-    assert "Review done" not in meanwhile  # nobody was told
+    assert "Review done" not in log(SHARED, says(REPORT), *since)  # nobody was told
+    short = log(SHARED - 1, says(REPORT), asked, *since)  # it has more of what is new
+    assert short.count("command: make ") > told.count("command: make ")
 
 
 def test_reports_leave_room_for_the_work():

@@ -34,11 +34,11 @@ APART = 12
 REPORTS_SHARE = 0.1
 """The same of what it reported whenever it was done: readers see by it what the user then spoke of …"""
 OF_A_REPORT, SKIMMED = 3, 240
-"""… in so many lines of each report, of at most so many characters …"""
-REPORTS_ROOM = 700
-"""… where the log has so many tokens; in less, the newest report is enough."""
+"""… in so many lines of each report, of at most so many characters."""
 SPOKEN_SHARE = 0.04
 """The same of what it said last: that tells what was done, and a file that was written whole would take its room."""
+SHARED = 1_200
+"""Tokens of a log that is shared out so: in a shorter one each part would have a line, and the newest tell more."""
 NEWEST_SHARE = 0.45
 """The same of all these and the newest lines, before anything else is weighed: the log ends as the work did."""
 OFTEN_BEFORE = 2
@@ -115,16 +115,22 @@ class Stock:
     def _take_own(self, shelf: Shelf) -> frozenset[int]:
         """Takes the agent's lines, and tells which of them were taken for being new."""
         room = shelf.room
-        self._take_by_worth(shelf, self._causes, int(room * (1 - CAUSES_SHARE)))
-        reports = REPORTS_SHARE if room >= REPORTS_ROOM else 0.0
-        shelf.take_newest(self._reported, shelf.room - int(room * reports), NEWEST_MISSES)
-        spoken = {place: line for place, line in self._newest.items() if line.is_spoken}
-        shelf.take_newest(spoken, int(room * (1 - CAUSES_SHARE - reports - SPOKEN_SHARE)), NEWEST_MISSES, self._closing)
+        if room >= SHARED:
+            self._take_telling(shelf)
         newest = {place: line for place, line in self._newest.items() if place not in shelf.chosen}
         shelf.take_newest(newest, int(room * (1 - NEWEST_SHARE)), NEWEST_MISSES, self._closing, self._heads)
         recent = frozenset(shelf.chosen)
         self._take_by_worth(shelf, self._runs(shelf.chosen))
         return recent
+
+    def _take_telling(self, shelf: Shelf) -> None:
+        """Takes what readers miss most: what was wrong, how reports began, what was said last."""
+        room = shelf.room
+        self._take_by_worth(shelf, self._causes, int(room * (1 - CAUSES_SHARE)))
+        shelf.take_newest(self._reported, shelf.room - int(room * REPORTS_SHARE), NEWEST_MISSES)
+        spoken = {place: line for place, line in self._newest.items() if line.is_spoken}
+        least = int(room * (1 - CAUSES_SHARE - REPORTS_SHARE - SPOKEN_SHARE))
+        shelf.take_newest(spoken, least, NEWEST_MISSES, self._closing)
 
     def _take_told(self, shelf: Shelf) -> None:
         if shelf.room > LEAST_TOLD:

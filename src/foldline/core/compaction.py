@@ -23,7 +23,8 @@ from foldline.core.checkpoint import Checkpoint, compose, framed, snapshot_of
 from foldline.core.cuts import MIN_KEEP, choose, legal, rules_of
 from foldline.core.cycles import Pairing
 from foldline.core.effects import Asking
-from foldline.core.fold import BrokenPromise, with_cycles
+from foldline.core.facts import Facts
+from foldline.core.fold import BrokenPromise, newest_user, with_cycles
 from foldline.core.ground import Ground
 from foldline.core.limits import limits_of, refusal
 from foldline.core.meter import Meter, Tally
@@ -72,6 +73,13 @@ class Folded:
     """What was folded."""
     written: Written
     left_out: tuple[tuple[str, int], ...] = ()
+    lost: int = 0
+    """How many of the user's rules it does not show. Those of a plan, which has many, are not among them."""
+
+    @property
+    def missing(self) -> tuple[int, int]:
+        """The rules that it does not show: those first that are lost, then all of them."""
+        return self.lost, dict(self.left_out).get("rules", 0)
 
     @property
     def covered(self) -> tuple[str, ...]:
@@ -87,9 +95,10 @@ class Folded:
         return self.shown.plan.tokens
 
     @property
-    def lost(self) -> int:
-        """How many of the user's rules it does not show."""
-        return dict(self.left_out).get("rules", 0)
+    def newest_words(self) -> str:
+        """What the view shows of the newest user message."""
+        newest = newest_user(self.view)
+        return "" if newest is None else self.view[newest].text
 
 
 class _Step(NamedTuple):
@@ -184,13 +193,13 @@ class Compaction:
                 heavy = self._is_heavy(cut, folded)
                 eased = folded.tokens <= self.rooms.ease and not heavy
                 sees = cut < len(self.ground.messages)
-                if eased and sees and not folded.lost:
+                if eased and sees and not any(folded.missing):
                     return folded
                 fitting.append(folded)
                 seeing += [folded] if sees and not heavy else []
         if fitting:
-            fewest = min(folded.lost for folded in fitting)
-            return self._longest(*([folded for folded in some if folded.lost == fewest] for some in (fitting, seeing)))
+            fewest = min(folded.missing for folded in fitting)
+            return self._longest(*([one for one in some if one.missing == fewest] for some in (fitting, seeing)))
         self._must_fit(min(found, key=_tokens_of, default=None))
         return None
 
@@ -279,13 +288,31 @@ class Compaction:
         return legal(self.ground.messages, self.pairing, rules_of(self.ground.conversation.grammar))
 
     def _fold(self, cut: int, step: _Step, options: Options) -> Generator[Asking, list[Any], Folded | None]:
-        """One attempt: the checkpoint of everything before the cut, and the view with it."""
+        """One attempt. Rules that can be read in the ends of a clamped message are not told in the notes as well:
+        once it is known which these are, there is room for more."""
         span = self.spans.span(cut)
+        told = self.spans.told(cut, span, scarce=self.rooms.scarce or (step.terse and not step.clamp_user))
+        folded = yield from self._folded(cut, step, span, told, options)
+        newest = self.rooms.newest
+        if folded is None or not step.clamp_user or newest is None or newest >= cut:
+            return folded
+        source = self.ground.messages[newest].identity
+        fewer = told.unless_read(source, folded.newest_words)
+        if fewer == told:
+            return folded
+        again = yield from self._folded(cut, step, span, fewer, replace(options, cheap=None, fallback=None))
+        if again is None or again.missing > folded.missing or told.unless_read(source, again.newest_words) != fewer:
+            return folded
+        return again
+
+    def _folded(
+        self, cut: int, step: _Step, span: Span, told: Facts, options: Options
+    ) -> Generator[Asking, list[Any], Folded | None]:
+        """The checkpoint of everything before the cut, in which these facts are told, and the view with it."""
         settings, stay = self._clamped(cut, step)
         ledger = self.spans.ledger(span)
         snapshot = self._snapshot(span, step)
         frame = self.spans.frame(cut, span, terse=step.terse)
-        told = self.spans.told(cut, span, scarce=self.rooms.scarce or (step.terse and not step.clamp_user))
         around = self.size(framed(frame)) + (self.size(snapshot) + SNAPSHOT_HEADING if snapshot else 0)
         if step.terse:
             room, space = self.rooms.terse(around, told), 0
@@ -304,14 +331,14 @@ class Compaction:
             if all(section == "read-files" for section, _ in fuller.left_out):  # nothing else gives way to a log
                 written, composed = longer, fuller
         checkpoint = self.spans.checkpoint(cut, span, written, ledger, composed.text)
-        length = self.rooms.user(checkpoint.text) if step.clamp_user else 0
+        length = self.rooms.user(checkpoint.message) if step.clamp_user else 0
         try:
             shown = self.views.shown(cut, checkpoint, settings, length)
         except BrokenPromise:
             return None
         short = (("summary", written.left_out), (IN_PART, composed.in_part))
         left_out = (*composed.left_out, *((what, count) for what, count in short if count))
-        return Folded(shown, checkpoint, span, written, left_out)
+        return Folded(shown, checkpoint, span, written, left_out, composed.lost)
 
     def _clamped(self, cut: int, step: _Step) -> tuple[PruneSettings | None, int]:
         """How the results behind the cut are shortened, and the tokens that are left then."""

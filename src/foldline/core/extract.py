@@ -33,8 +33,8 @@ from foldline.model import Message, Origin
 
 VERSION = "extract/12"
 LOG = "Work Log"
-TASK_SHARE = 8
-"""The task and the goal each take at most this part of the room: both stand elsewhere in full."""
+TASK_SHARE, GOAL_SHARE = 16, 20
+"""The task and the goal take at most these parts of the room: both stand elsewhere in full."""
 EARLIER_SHARE = 2
 """What a model wrote before takes at most this part of the room."""
 PASSING = frozenset({"immediate", "next", "active", "context"})
@@ -110,7 +110,7 @@ class Extractor:
         share = room // TASK_SHARE
         asked = [*(fact.at - self.first for fact in facts.of("user") if fact.at < self.first), *self._asked]
         task = _longest(lambda length: _task(facts, length), share, size)
-        goal = _longest(lambda length: _goal(facts, length), share, size, LENGTHS[:-1])
+        goal = _longest(lambda length: _goal(facts, length), room // GOAL_SHARE, size, LENGTHS[:-1])
         room -= _cost(task, size) + _cost(goal, size) + HEADING_TOKENS
         earlier = _earlier(self.previous, room // EARLIER_SHARE, size)
         room -= sum(_cost(section.text, size) for section in earlier)

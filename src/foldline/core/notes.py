@@ -37,13 +37,14 @@ what a checkpoint should not be without."""
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """The sections as text, how many pieces of each found no room, and how many of the user's messages are shown in
-    part."""
+    """The sections as text, how many pieces of each found no room, how many of the user's messages are shown in part;
+    and how many of the rules that found no room are none of a plan's."""
 
     text: str
     tokens: int
     left_out: tuple[tuple[str, int], ...] = ()
     in_part: int = 0
+    lost: int = 0
 
 
 def notes(facts: Facts, ledger: Ledger, room: int, size: Callable[[str], int], told: str = "", whole: int = 0) -> Notes:
@@ -74,6 +75,11 @@ def _best(found: Sequence[Piece], room: int, size: Callable[[str], int]) -> tupl
 def _lost(noted: Notes) -> int:
     """How many rules found no room."""
     return dict(noted.left_out).get("rules", 0)
+
+
+def _rules(pieces: Iterable[Piece]) -> int:
+    """How many rules there are, those of plans aside."""
+    return sum(piece.section == "rules" and piece.rank == RANKS["rules"] for piece in pieces)
 
 
 def _standing(pieces: Iterable[Piece]) -> dict[int, str]:
@@ -151,9 +157,9 @@ def _fitted(
         tokens = size(text)
         if tokens <= room:
             in_part = sum(piece.section in ("said", "rules") and piece.is_in_part for piece in kept)
-            return Notes(text, tokens, tuple(left.items()), in_part), kept
+            return Notes(text, tokens, tuple(left.items()), in_part, _rules(pieces) - _rules(kept)), kept
         if not kept:
-            return Notes("", 0, tuple(left.items())), kept
+            return Notes("", 0, tuple(left.items()), lost=_rules(pieces)), kept
         kept = _fewer(kept, tokens - room, size)
 
 

@@ -12,10 +12,10 @@ Values and arithmetic only. What is then cut, and what is said in the room, is d
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 
-from foldline.core.facts import Facts
+from foldline.core.facts import Fact, Facts
 from foldline.core.fold import carried, newest_user, standing
 from foldline.core.ground import Ground
 from foldline.core.ledger import Ledger
@@ -23,7 +23,7 @@ from foldline.core.limits import Limits
 from foldline.core.meter import Meter
 from foldline.core.notes import WHOLE, needed, notes
 from foldline.core.readings import shows
-from foldline.core.said import stated
+from foldline.core.said import ruling, stated
 from foldline.core.usertext import own_words, retells
 from foldline.core.worklog import entries
 from foldline.model import Message, Origin
@@ -45,8 +45,12 @@ CLAMPED_USER = 0.4
 """Share of the room for a newest user message that is larger than all of it."""
 CLAMP_MARK = 60
 """Tokens that say what is missing from it."""
-USER_MARGIN = 0.85
-"""Its ends may have more tokens for their characters than the whole."""
+ENDS_SHARE = 0.85
+"""Share of that room for its ends, where the next turns come on top of them."""
+SHORTEST_ENDS = 100
+"""Characters of it that are shown in any case."""
+TRIES = 6
+"""How often its ends are measured: they may have more tokens for their characters than the whole, or fewer."""
 TAIL_HEAVY = 0.25
 """Share of the room above which a tail is better shortened than kept whole, and that it may have then: results are what
 the agent is working with, and readers miss what is left out of them."""
@@ -57,10 +61,12 @@ LOG_MOST = 24_000
 LOG_MORE = 0.5
 """Part of what the agent wrote that the log has room for besides, for files that it read: they are worth more than a
 longer tail."""
-NOTED_MOST = 0.25
-"""Share of what the user's words leave that errors, deeds, tasks and files may claim before a work log …"""
+NOTED_MOST, NOTED_LITTLE = 0.25, 0.12
+"""Share of what the user's words leave that errors, deeds, tasks and files may claim before a work log, …"""
+LITTLE = 1_200
+"""… where that is less than so many tokens the smaller one …"""
 LOG_LEAST = 0.15
-"""… which gets this share of a checkpoint, however much the user said …"""
+"""… and which gets this share of a checkpoint, however much the user said …"""
 SHORT, SHORT_SHARE = 160, 0.7
 """… in messages of more than so many characters. Shorter ones come before it, up to this share of what is left."""
 SAID_TWICE = 1.5
@@ -147,6 +153,10 @@ class Rooms:
     def size(self, text: str) -> int:
         return round(self.meter.text(text) * self.meter.ratio)
 
+    def _of(self, message: Message) -> int:
+        """Tokens of a message that is not one of those at hand."""
+        return round(self.meter.message(message) * self.meter.ratio)
+
     @cached_property
     def newest(self) -> int | None:
         return newest_user(self.ground.messages)
@@ -159,7 +169,7 @@ class Rooms:
         message = self.ground.messages[self.newest]
         if not message.results and not retells(message):
             return self.each[self.newest]
-        return round(self.meter.message(carried(message)) * self.meter.ratio)
+        return self._of(carried(message))
 
     @cached_property
     def stays(self) -> frozenset[int]:
@@ -298,20 +308,31 @@ class Rooms:
         of the target; the rules may take what they leave of the view."""
         whole = (self.checkpoint(share) if self.by_model else left) * WHOLE
         words, noted = needed(facts, ledger, self.size, whole)
-        rules = frame + JOINTS + self._rules(facts)
-        ruled = max(self._least(rules + CHECKPOINT_EVER * self.by_model), min(rules, self.beside - stay))
+        rules = frame + JOINTS + self._rules(facts, facts.of("rule"))
         if not self.by_model:
-            room = max(min(left, LOG_MOST + noted), ruled)
-            free = max(room - frame - words - JOINTS, 0)
-            log = max(free - min(noted - words, int(free * NOTED_MOST)), int(room * LOG_LEAST))
-            beside = max(room - rules, 0)  # rules outrank the log
-            return room, min(log, beside - min(self._short(facts), int(beside * SHORT_SHARE)))
+            return self._beside_log(frame, facts, (words, noted, rules), left, stay)
+        ruled = max(self._least(rules + CHECKPOINT_EVER), min(rules, self.beside - stay))
         room = max(self.checkpoint(share, noted), ruled)
         room = max(room, min(room + left, CHECKPOINT_MOST))
         room = min(room, max(int((self.beside - stay) * MARGIN), ruled))  # files beyond that give way
         noted = max(noted, notes(facts, ledger, int(room * NOTES_SHARE), self.size).tokens)
         least = min(self._base(share) // SUMMARY_LEAST, max(room - rules, CHECKPOINT_EVER))
         return room, max(room - frame - noted - JOINTS, least)
+
+    def _beside_log(
+        self, frame: int, facts: Facts, needs: tuple[int, int, int], left: int, stay: int
+    ) -> tuple[int, int]:
+        """The same where the summary is a log. Rules outrank it; but those of a plan leave it its least share: who does
+        not know what was done of a plan begins it again."""
+        words, noted, rules = needs
+        own = frame + JOINTS + self._rules(facts, ruling(facts))
+        least = int(rules * LOG_LEAST) if own < rules else 0
+        room = max(min(left, LOG_MOST + noted), self._least(rules), min(rules + least, self.beside - stay))
+        free = max(room - frame - words - JOINTS, 0)
+        most = NOTED_MOST if free >= LITTLE else NOTED_LITTLE
+        log = max(free - min(noted - words, int(free * most)), int(room * LOG_LEAST))
+        beside = max(room - rules, min(int(room * LOG_LEAST), room - own), 0)
+        return room, min(log, beside - min(self._short(facts), int(beside * SHORT_SHARE)))
 
     def terse(self, frame: int, facts: Facts) -> int:
         """Tokens of a checkpoint with hardly more than what must not be lost, if need be all there are: of a clamped
@@ -321,10 +342,10 @@ class Rooms:
         must = notes(Facts(facts.of("rule", "open", "approval")), Ledger(), max(most, 0), self.size).tokens
         return max(min(frame + must + must // RULES_MORE + CHECKPOINT_EVER, most), 0)
 
-    def _rules(self, facts: Facts) -> int:
-        """Tokens that the rules need which stand nowhere else; and before a log statements, which may be rules."""
+    def _rules(self, facts: Facts, rules: Sequence[Fact]) -> int:
+        """Tokens that rules need which stand nowhere else; and before a log statements, which may be rules."""
         stating = frozenset[int]() if self.by_model else stated(facts) - {fact.at for fact in facts.of("rule")}
-        must = Facts((*facts.of("rule"), *(fact for fact in facts.of("user") if fact.at in stating)))
+        must = Facts((*rules, *(fact for fact in facts.of("user") if fact.at in stating)))
         tokens = notes(must, Ledger(), max(self.beside, CHECKPOINT_LEAST), self.size).tokens
         return tokens + tokens // RULES_MORE
 
@@ -334,17 +355,22 @@ class Rooms:
         short = [fact for fact in facts.of("user") if len(fact.text) <= SHORT and fact.at not in ruling]
         return notes(Facts(tuple(short)), Ledger(), self.beside, self.size).tokens if short else 0
 
-    def user(self, checkpoint: str) -> int:
+    def user(self, checkpoint: Message) -> int:
         """Characters of the newest user message, larger than its room, that there is room for beside a checkpoint; 0
         where there is room for all of it."""
         if self.newest is None:
             return 0
-        text = carried(self.ground.messages[self.newest]).text
-        free, tokens = self.limit - self.fixed - self.size(checkpoint), self.size(text)
-        if self._alone <= int(free * MARGIN):
+        free = int((self.limit - self.fixed - self._of(checkpoint)) * MARGIN)
+        if self._alone <= free:
             return 0
-        free -= CLAMP_MARK
-        return len(text) if tokens <= free * MARGIN else max(int(free * len(text) / max(tokens, 1) * USER_MARGIN), 100)
+        free = free if self.ease == self.limit else int(free * ENDS_SHARE)
+        message = self.ground.messages[self.newest]
+        length, best = len(carried(message).text), SHORTEST_ENDS
+        for _ in range(TRIES):
+            tokens = self._of(carried(message, length))
+            best = max(best, length) if tokens <= free else best
+            length = max(int(length * free / max(tokens, 1)), SHORTEST_ENDS)
+        return best
 
     def sizes(self, start: int, tokens: int, *, whole: bool = False) -> list[int]:
         """The messages' tokens, counted from the end as far as a tail of so many tokens can reach; before that, 0. What

@@ -57,15 +57,12 @@ def said(facts: Facts, told: str, whole: int) -> Iterator[Piece]:
     do; of a long one they are shown there once more, so that they cannot be overlooked."""
     first = {fact.text: fact.at for fact in reversed(facts.of("user"))}
     facts = _once(facts)
-    telling: dict[int, list[Fact]] = {}
-    for fact in facts.of("rule", "decision"):
-        telling.setdefault(fact.at, []).append(fact)
+    telling = _telling(facts)
     places = {message.at: place for message in facts.of("user") if (place := _place(message, telling))}
-    many = Counter(fact.at for fact in facts.of("rule", "decision"))
     for fact in facts.of("rule", "decision"):
         section = "rules" if fact.kind == "rule" else "decisions"
         if fact.at not in places:
-            rank = RANKS["again" if many[fact.at] > MOST_AGAIN else section]
+            rank = RANKS["again" if len(telling[fact.at]) > MOST_AGAIN else section]
             yield Piece(section, f"- {_quoted(fact)}{_asked(fact)}", rank, fact.at, fact.at, inner=below(fact.text))
     for fact in facts.of("earlier"):
         for order, line in enumerate(retold(fact.text, whole)):
@@ -73,6 +70,22 @@ def said(facts: Facts, told: str, whole: int) -> Iterator[Piece]:
     for fact in facts.of("media"):
         yield Piece("said", f"[{fact.at + 1}] {_media(fact.text)}", RANKS["said"], fact.at / PRESSING, fact.at)
     yield from _messages(facts, told, whole, places, telling, first)
+
+
+def _telling(facts: Facts) -> dict[int, list[Fact]]:
+    """Rules and decisions by the places of their messages."""
+    found: dict[int, list[Fact]] = {}
+    for fact in facts.of("rule", "decision"):
+        found.setdefault(fact.at, []).append(fact)
+    return found
+
+
+def ruling(facts: Facts) -> tuple[Fact, ...]:
+    """The rules but for those of plans: of a long message that has many of them."""
+    facts = _once(facts)
+    telling = _telling(facts)
+    placed = {message.at for message in facts.of("user") if _place(message, telling)}
+    return tuple(fact for fact in facts.of("rule") if fact.at in placed or len(telling[fact.at]) <= MOST_AGAIN)
 
 
 def _once(facts: Facts) -> Facts:
