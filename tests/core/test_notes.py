@@ -521,6 +521,22 @@ def test_an_error_that_the_log_quotes_is_told_by_its_beginning():
     assert f"- `{line}` — not seen" in notes(facts, Ledger(), AMPLE, len, f"[tool output] `{line}`").text
 
 
+def test_tasks_bear_the_numbers_by_which_user_and_agent_call_them():
+    tasks = (fact("open", "sort the gates", 1, key="10"), fact("done", "paint them", 2, key="2"))
+    listed = fact("open", "feed the hens", 3, key="*7")
+    text = made(*tasks, listed, fact("open", "rest", 4)).text
+    assert "- [ ] #10 sort the gates\n- [x] #2 paint them\n- [ ] feed the hens\n- [ ] rest" in text
+
+
+def test_of_tasks_that_are_done_the_last_find_room_and_before_files():
+    tasks = [fact("done", f"task {n} of the plan", n, key=str(n)) for n in range(40)]
+    changed = Ledger(files=tuple((f"src/some/file_{n}.py", frozenset({"edited"})) for n in range(20)))
+    text = made(*tasks, ledger=changed, room=400).text
+    assert "#39 task 39" in text
+    assert "#0 task" not in text
+    assert "file_" not in text
+
+
 def test_what_was_done_comes_before_files_that_were_only_read():
     tasks = [fact("done", f"task {n} of the plan", n) for n in range(6)]
     read = Ledger(files=tuple((f"src/some/file_{n}.py", frozenset({"read"})) for n in range(20)))
