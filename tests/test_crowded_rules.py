@@ -291,14 +291,29 @@ def test_beside_the_rules_of_a_plan_larger_than_the_window_it_is_told_what_was_d
     assert dict(fitted.receipt.left_out)["rules"] > 0
 
 
-@pytest.mark.parametrize("window", [700, 900, 1_500])
-def test_a_rule_that_can_be_read_in_the_ends_of_the_newest_message_is_not_said_twice(window):
-    much = f"{words(0.9, window)}."
-    text = f"Never rename a gate. {much} Always feed the hens. {much} Never sell the cow."
-    session = Session().user(RULE).assistant("ok").user(text)
-    for step in range(20):
+@pytest.mark.parametrize("guide", [False, True])
+@pytest.mark.parametrize(("count", "window"), [(4, 280), (6, 320), (8, 360), (60, 1_400)])
+def test_rules_of_a_plan_that_the_window_holds_are_all_there(count, window, guide):
+    rules = [f"Never touch the file number_{number}.py in that folder." for number in range(count)]
+    session = Session()
+    if guide:
+        session.user(f"# AGENTS.md instructions for /repo\n\n<INSTRUCTIONS>\n{'Use tabs. ' * 25}\n</INSTRUCTIONS>")
+    plan = "\n".join(rules)
+    session.user(f"{'Here is what I want, please read it with care before you begin. ' * 9}{plan}").assistant("ok")
+    for step in range(30):
+        call = ("Edit", json.dumps({"file_path": f"src/part_{step}.py", "new_string": f"merge_{step}()"}), "ok " * 20)
+        session.tools(call)
+    fitted = Compactor(Budget(window=window, reserve=0), meter=METER, secret=b"s").fit(session.user("go on").request())
+    assert [rule for rule in rules if rule not in json.dumps(fitted.messages)] == []
+
+
+@pytest.mark.parametrize("back", [2, 4, 6])
+@pytest.mark.parametrize("to", range(500, 3_000, 250))
+def test_what_stays_behind_a_pivot_leaves_the_ends_of_a_message_their_room(to, back):
+    session = Session().user(words(0.9, 8_000))
+    for step in range(6):
         session.tools(("Bash", json.dumps({"command": f"make {step}"}), "fine"))
-    maker = Compactor(Budget(window=window, reserve=0), meter=Meter(Estimator()), secret=b"s")
-    shown = json.dumps(maker.fit(session.request()).messages)
-    rules = (RULE, "Never rename a gate.", "Always feed the hens.", "Never sell the cow.")
-    assert [shown.count(rule) for rule in rules] == [1] * 4
+    request = session.request()
+    maker = Compactor(Budget(window=100_000), meter=METER, secret=b"s")
+    fitted = maker.compact(request, to=to, pivot=len(request["messages"]) - back)
+    assert fitted.receipt.tokens_after <= to

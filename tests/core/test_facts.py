@@ -580,12 +580,3 @@ def test_what_was_perhaps_cured_is_cured_by_the_same_command_and_told_anew_when_
     broken = Fact("error", "TypeError: new", "t", 5, "", "`make test`")
     assert Facts((perhaps,)).then(Facts((broken,))) == Facts((broken,))
     assert Facts((cured,)).then(Facts((broken,))) == Facts((cured, broken))
-
-
-def test_rules_of_one_message_that_can_be_read_there_are_left_aside():
-    found = facts(user("Never push. Always be brief."), user("Never push. Never lie."))
-    second = found.of("user")[1].source
-    fewer = found.unless_read(second, "… Never push. …")
-    assert [fact.text for fact in fewer.of("rule")] == ["Never push.", "Always be brief.", "Never lie."]
-    assert fewer.of("user") == found.of("user")
-    assert found.unless_read(second, "") == found

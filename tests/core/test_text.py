@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.text import LONGEST_WORD, beginning, head, stands_in, tail
+from foldline.core.text import LONGEST_WORD, beginning, head, tail
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"  # three people joined into one picture
 WAVE = "\U0001f44b\U0001f3fd"  # a hand and its skin tone
@@ -92,9 +92,3 @@ def test_a_beginning_ends_with_a_word_or_where_there_are_no_words(text, length):
 def test_a_text_without_blanks_is_cut_where_it_must_be():
     assert beginning("注意: " + "注" * 300, 200) == "注意: " + "注" * 196 + " …"
     assert beginning("some words and more", 12) == "some words …"
-
-
-def test_words_stand_in_a_text_when_each_of_their_lines_does():
-    assert stands_in("one\n  two", "  one and\ntwo")
-    assert not stands_in("one\nthree", "one two")
-    assert stands_in("", "anything")

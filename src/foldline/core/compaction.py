@@ -23,8 +23,7 @@ from foldline.core.checkpoint import Checkpoint, compose, framed, snapshot_of
 from foldline.core.cuts import MIN_KEEP, choose, legal, rules_of
 from foldline.core.cycles import Pairing
 from foldline.core.effects import Asking
-from foldline.core.facts import Facts
-from foldline.core.fold import BrokenPromise, newest_user, with_cycles
+from foldline.core.fold import BrokenPromise, with_cycles
 from foldline.core.ground import Ground
 from foldline.core.limits import limits_of, refusal
 from foldline.core.meter import Meter, Tally
@@ -76,10 +75,18 @@ class Folded:
     lost: int = 0
     """How many of the user's rules it does not show. Those of a plan, which has many, are not among them."""
 
+    terse: bool = False
+
     @property
-    def missing(self) -> tuple[int, int]:
-        """The rules that it does not show: those first that are lost, then all of them."""
-        return self.lost, dict(self.left_out).get("rules", 0)
+    def missing(self) -> int:
+        """How many rules it does not show, those of plans included."""
+        return dict(self.left_out).get("rules", 0)
+
+    @property
+    def cost(self) -> tuple[int, bool, int]:
+        """What it costs the user, the gravest first: rules that are lost; to know nothing but a plan's rules, and not
+        all of these; other rules of plans."""
+        return self.lost, self.terse and self.missing > 0, self.missing
 
     @property
     def covered(self) -> tuple[str, ...]:
@@ -93,12 +100,6 @@ class Folded:
     @property
     def tokens(self) -> int:
         return self.shown.plan.tokens
-
-    @property
-    def newest_words(self) -> str:
-        """What the view shows of the newest user message."""
-        newest = newest_user(self.view)
-        return "" if newest is None else self.view[newest].text
 
 
 class _Step(NamedTuple):
@@ -178,7 +179,7 @@ class Compaction:
         cut: int | None = None
         for step in _STEPS:
             cut = cut if step.same_cut else self._cut(step)
-            if cut is None or (step.is_last_resort and not all(folded.lost for folded in fitting)):
+            if cut is None or (step.is_last_resort and not all(folded.missing for folded in fitting)):
                 continue
             if step.terse and not step.clamp_user and not fitting:  # by its ends, the message leaves room for more
                 continue
@@ -193,13 +194,13 @@ class Compaction:
                 heavy = self._is_heavy(cut, folded)
                 eased = folded.tokens <= self.rooms.ease and not heavy
                 sees = cut < len(self.ground.messages)
-                if eased and sees and not any(folded.missing):
+                if eased and sees and not folded.missing:
                     return folded
                 fitting.append(folded)
                 seeing += [folded] if sees and not heavy else []
         if fitting:
-            fewest = min(folded.missing for folded in fitting)
-            return self._longest(*([one for one in some if one.missing == fewest] for some in (fitting, seeing)))
+            least = min(folded.cost for folded in fitting)
+            return self._longest(*([one for one in some if one.cost == least] for some in (fitting, seeing)))
         self._must_fit(min(found, key=_tokens_of, default=None))
         return None
 
@@ -288,31 +289,13 @@ class Compaction:
         return legal(self.ground.messages, self.pairing, rules_of(self.ground.conversation.grammar))
 
     def _fold(self, cut: int, step: _Step, options: Options) -> Generator[Asking, list[Any], Folded | None]:
-        """One attempt. Rules that can be read in the ends of a clamped message are not told in the notes as well:
-        once it is known which these are, there is room for more."""
+        """One attempt: the checkpoint of everything before the cut, and the view with it."""
         span = self.spans.span(cut)
-        told = self.spans.told(cut, span, scarce=self.rooms.scarce or (step.terse and not step.clamp_user))
-        folded = yield from self._folded(cut, step, span, told, options)
-        newest = self.rooms.newest
-        if folded is None or not step.clamp_user or newest is None or newest >= cut:
-            return folded
-        source = self.ground.messages[newest].identity
-        fewer = told.unless_read(source, folded.newest_words)
-        if fewer == told:
-            return folded
-        again = yield from self._folded(cut, step, span, fewer, replace(options, cheap=None, fallback=None))
-        if again is None or again.missing > folded.missing or told.unless_read(source, again.newest_words) != fewer:
-            return folded
-        return again
-
-    def _folded(
-        self, cut: int, step: _Step, span: Span, told: Facts, options: Options
-    ) -> Generator[Asking, list[Any], Folded | None]:
-        """The checkpoint of everything before the cut, in which these facts are told, and the view with it."""
         settings, stay = self._clamped(cut, step)
         ledger = self.spans.ledger(span)
         snapshot = self._snapshot(span, step)
         frame = self.spans.frame(cut, span, terse=step.terse)
+        told = self.spans.told(cut, span, scarce=self.rooms.scarce or (step.terse and not step.clamp_user))
         around = self.size(framed(frame)) + (self.size(snapshot) + SNAPSHOT_HEADING if snapshot else 0)
         if step.terse:
             room, space = self.rooms.terse(around, told), 0
@@ -331,14 +314,14 @@ class Compaction:
             if all(section == "read-files" for section, _ in fuller.left_out):  # nothing else gives way to a log
                 written, composed = longer, fuller
         checkpoint = self.spans.checkpoint(cut, span, written, ledger, composed.text)
-        length = self.rooms.user(checkpoint.message) if step.clamp_user else 0
+        length = self.rooms.user(checkpoint.message, self._stay(cut, settings)) if step.clamp_user else 0
         try:
             shown = self.views.shown(cut, checkpoint, settings, length)
         except BrokenPromise:
             return None
         short = (("summary", written.left_out), (IN_PART, composed.in_part))
         left_out = (*composed.left_out, *((what, count) for what, count in short if count))
-        return Folded(shown, checkpoint, span, written, left_out, composed.lost)
+        return Folded(shown, checkpoint, span, written, left_out, composed.lost, step.terse)
 
     def _clamped(self, cut: int, step: _Step) -> tuple[PruneSettings | None, int]:
         """How the results behind the cut are shortened, and the tokens that are left then."""

@@ -22,7 +22,6 @@ from foldline.core.offers import names_several, taken
 from foldline.core.plans import LISTED, latest_tasks, listed
 from foldline.core.reaching import reached
 from foldline.core.sentences import Sentence, asks, bears_rule, consents, sentences, turns
-from foldline.core.text import stands_in
 from foldline.core.usertext import own_words, retelling, retells
 from foldline.model import Media, Message, Origin
 
@@ -107,11 +106,6 @@ class Facts:
     def without(self, summaries: Set[str]) -> Facts:
         """The same facts but for these earlier summaries."""
         return Facts(tuple(fact for fact in self.facts if fact.kind != "earlier" or fact.text not in summaries))
-
-    def unless_read(self, source: str, words: str) -> Facts:
-        """The same facts but for rules of one message that can be read in what is shown of it."""
-        own = {fact for fact in self.facts if fact.kind == "rule" and fact.source == source}
-        return Facts(tuple(fact for fact in self.facts if fact not in own or not stands_in(fact.text, words)))
 
     def since(self, done: Sequence[Deed]) -> Facts:
         """The same facts, after this was done: errors may be cured by it, or left behind."""

@@ -46,7 +46,7 @@ def guided(
             folded = yield from attempt.run()
         except CannotFit:
             folded = None
-        if folded and not folded.lost:
+        if folded and not folded.missing:
             return folded
         why = "beside the project's instructions it left no room, or no room for a rule"
         asked = tuple(tried.not_taken(why) for tried in attempt.asked)
@@ -57,7 +57,7 @@ def guided(
         if folded is None:
             raise
         without = None
-    if without is None or (folded and folded.lost <= without.lost):
+    if without is None or (folded and folded.cost <= without.cost):
         return folded or without
     without = replace(without, written=replace(without.written, attempts=(*asked, *without.written.attempts)))
     plan = without.shown.plan

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from foldline.core.errors_seen import LEFT, REFUSED, brief, is_remark
 from foldline.core.facts import Fact, Facts
 from foldline.core.ledger import Ledger
 from foldline.core.logtext import in_ticks, moved_in, quoted
-from foldline.core.text import beginning, head, stands_in
+from foldline.core.text import beginning, head
 
 LONGEST_ERROR = 200
 """Characters of an error: what went wrong stands at its beginning."""
@@ -98,7 +99,7 @@ class Piece(NamedTuple):
 
     def is_told(self, said: Mapping[int, str]) -> bool:
         """… and can be read there, where that message stands as a whole."""
-        return self.is_again and stands_in(self.inner, said.get(self.order, ""))
+        return self.is_again and _stands_in(self.inner, said.get(self.order, ""))
 
     def cut(self) -> Iterator[Piece]:
         """The same, shorter; nothing where it cannot be."""
@@ -108,6 +109,11 @@ class Piece(NamedTuple):
     def grown(self) -> Piece:
         """The same as a whole."""
         return self._replace(text=self.whole, whole="", shorter=(self.text, *self.shorter)) if self.whole else self
+
+
+@lru_cache(maxsize=1 << 14)  # a plan of thousands of rules is looked through once, not at every try
+def _stands_in(words: str, told: str) -> bool:
+    return all(line.strip() in told for line in words.split("\n"))
 
 
 def on_one_line(text: str) -> str:

@@ -63,7 +63,7 @@ LOG_MORE = 0.5
 longer tail."""
 NOTED_MOST, NOTED_LITTLE = 0.25, 0.12
 """Share of what the user's words leave that errors, deeds, tasks and files may claim before a work log, …"""
-LITTLE = 800
+LITTLE = 1_000
 """… where that is less than so many tokens the smaller one …"""
 LOG_LEAST = 0.15
 """… and which gets this share of a checkpoint, however much the user said …"""
@@ -322,16 +322,16 @@ class Rooms:
     def _beside_log(
         self, frame: int, facts: Facts, needs: tuple[int, int, int], left: int, stay: int
     ) -> tuple[int, int]:
-        """The same where the summary is a log. Rules outrank it; but those of a plan leave it its least share: who does
-        not know what was done of a plan begins it again."""
+        """The same where the summary is a log. Rules outrank it; but those of a plan that the room cannot hold leave it
+        its least share: who does not know what was done of a plan begins it again."""
         words, noted, rules = needs
-        own = frame + JOINTS + self._rules(facts, ruling(facts))
-        least = int(rules * LOG_LEAST) if own < rules else 0
-        room = max(min(left, LOG_MOST + noted), self._least(rules), min(rules + least, self.beside - stay))
+        room = max(min(left, LOG_MOST + noted), self._least(rules), min(rules, self.beside - stay))
         free = max(room - frame - words - JOINTS, 0)
         most = NOTED_MOST if free >= LITTLE else NOTED_LITTLE
         log = max(free - min(noted - words, int(free * most)), int(room * LOG_LEAST))
-        beside = max(room - rules, min(int(room * LOG_LEAST), room - own), 0)
+        beside = room - rules
+        if beside < 0:
+            beside = max(min(int(room * LOG_LEAST), room - frame - JOINTS - self._rules(facts, ruling(facts))), 0)
         return room, min(log, beside - min(self._short(facts), int(beside * SHORT_SHARE)))
 
     def terse(self, frame: int, facts: Facts) -> int:
@@ -355,12 +355,12 @@ class Rooms:
         short = [fact for fact in facts.of("user") if len(fact.text) <= SHORT and fact.at not in ruling]
         return notes(Facts(tuple(short)), Ledger(), self.beside, self.size).tokens if short else 0
 
-    def user(self, checkpoint: Message) -> int:
+    def user(self, checkpoint: Message, stay: int) -> int:
         """Characters of the newest user message, larger than its room, that there is room for beside a checkpoint; 0
         where there is room for all of it."""
         if self.newest is None:
             return 0
-        free = int((self.limit - self.fixed - self._of(checkpoint)) * MARGIN)
+        free = int((self.limit - self.fixed - self._of(checkpoint) - stay) * MARGIN)
         if self._alone <= free:
             return 0
         free = free if self.ease == self.limit else int(free * ENDS_SHARE)

@@ -1,12 +1,8 @@
-"""Cutting text without hurting it: never inside a character, nor, where it can be helped, inside a grapheme.
-
-And whether words stand in a text.
-"""
+"""Cutting text without hurting it: never inside a character, nor, where it can be helped, inside a grapheme."""
 
 from __future__ import annotations
 
 import unicodedata
-from functools import lru_cache
 
 _JOINER = "\u200d"
 _MAX_STEPS = 16
@@ -53,12 +49,6 @@ def tail(text: str, length: int) -> str:
             break
         start += 1
     return text[start:]
-
-
-@lru_cache(maxsize=1 << 14)  # a plan of thousands of rules is looked through once, not at every try
-def stands_in(words: str, text: str) -> bool:
-    """Each line of these words stands in the text, wherever it is moved in."""
-    return all(line.strip() in text for line in words.split("\n"))
 
 
 def _inside(text: str, at: int) -> bool:
