@@ -244,7 +244,7 @@ def test_long_quotations_are_cut_and_say_so():
 
 def test_the_first_request_is_not_quoted_twice():
     found = summary_of(user("fix the lexer"), says("I read it."))
-    assert found.immediate_task.startswith("CONTINUE with what was asked first.")
+    assert found.immediate_task.startswith("CONTINUE with what the user asked.")
 
 
 def test_what_stands_behind_the_summary_is_not_told_in_it():
@@ -462,12 +462,12 @@ def test_what_a_helper_reported_is_told_as_its_word():
     assert "[tool output: Task] `Two leaks in pump.py.`" in summary_of(*sent).get("context")
 
 
-def test_what_was_asked_after_an_unknown_beginning_is_not_called_the_first():
+def test_what_was_asked_behind_a_summary_is_not_taken_for_the_goal():
     earlier = Message("user", Origin.SUMMARY, (Text("This session is being continued. The user built a parser."),))
     found = summary_of(earlier, user("Now sort the handlers."), says("Sorted."), user("And the tests?"))
-    assert found.get("goal") == "First asked, as far as known: “Now sort the handlers.”"
+    assert found.get("goal") == ""
     notes_on_it = notes(facts_of((user("Now sort the handlers."),), ()), Ledger(), 900, len, told=render(found)).text
-    assert "Now sort" not in notes_on_it
+    assert "[1] Now sort the handlers." in notes_on_it
 
 
 def test_what_the_assistant_said_last_stands_on_one_line_and_cannot_close_its_quotation():

@@ -37,7 +37,7 @@ OF_A_REPORT, SKIMMED = 3, 240
 """… in so many lines of each report, of at most so many characters."""
 SPOKEN_SHARE = 0.04
 """The same of what it said last: that tells what was done, and a file that was written whole would take its room."""
-SHARED = 1_200
+SHARED = 700
 """Tokens of a log that is shared out so: in a shorter one each part would have a line, and the newest tell more."""
 NEWEST_SHARE = 0.45
 """The same of all these and the newest lines, before anything else is weighed: the log ends as the work did."""

@@ -48,8 +48,6 @@ LENGTHS = (600, 300, 120, 40)
 """Characters of a quotation in the goal and the task: as many as there is room for."""
 BEGINNING = 120
 """Characters of a first request that is too long for the goal."""
-AS_KNOWN = ", as far as known"
-"""What is said of a request before which there may have been others: a summary stands for them."""
 REQUEST = 120
 """Characters of the latest request in the task: it stands in the view as it is."""
 FEWEST_WORDS, FIRST_FEW = 3, 5
@@ -189,13 +187,13 @@ def _quote(text: str, length: int) -> str:
 
 
 def _goal(facts: Facts, length: int) -> str:
-    """What the user asked first; by its beginning where it is long or a rule, for then it stands below."""
+    """What the user asked first; by its beginning where it is long or a rule, for then it stands below. Nothing where a
+    summary stands for what came before: that tells the goal, and what was asked next need not be about it."""
     said = _first_request(facts)
-    if said is None:
+    if said is None or facts.first("earlier"):
         return ""
-    lead = AS_KNOWN if facts.first("earlier") else ""
     most = BEGINNING if any(fact.at == said.at for fact in facts.of("rule")) else length  # rules stand there whole
-    return f"First asked{lead}: {_quote(said.text, length if len(said.text) <= most else BEGINNING)}"
+    return f"First asked: {_quote(said.text, length if len(said.text) <= most else BEGINNING)}"
 
 
 def _first_request(facts: Facts) -> Fact | None:
@@ -217,7 +215,7 @@ def _task(facts: Facts, length: int) -> str:
     if asked is None:
         return ""
     if first and first.at == asked.at:
-        return "CONTINUE with what was asked first."
+        return "CONTINUE with what the user asked."
     question = next((fact.about for fact in facts.of("decision") if fact.at == asked.at and fact.about), "")
     answering = f" (in answer to {quoted(ends(question, length))})" if question else ""
     return f"CONTINUE: {_quote(asked.text, min(length, REQUEST))}{answering}"

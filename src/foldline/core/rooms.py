@@ -63,7 +63,7 @@ LOG_MORE = 0.5
 longer tail."""
 NOTED_MOST, NOTED_LITTLE = 0.25, 0.12
 """Share of what the user's words leave that errors, deeds, tasks and files may claim before a work log, …"""
-LITTLE = 1_000
+LITTLE = 600
 """… where that is less than so many tokens the smaller one …"""
 LOG_LEAST = 0.15
 """… and which gets this share of a checkpoint, however much the user said …"""

@@ -46,7 +46,6 @@ _STRETCH = re.compile(r".{1,200}(?=\s|$)|.{1,200}", re.S)
 """Some words of a sentence that does not end."""
 _QUOTES = (
     "## Goal\nFirst asked: ",
-    "## Goal\nFirst asked, as far as known: ",
     "## Immediate Task\nCONTINUE: ",
 )
 """Where a summary made without a model quotes the user."""
