@@ -317,3 +317,13 @@ def test_what_stays_behind_a_pivot_leaves_the_ends_of_a_message_their_room(to, b
     maker = Compactor(Budget(window=100_000), meter=METER, secret=b"s")
     fitted = maker.compact(request, to=to, pivot=len(request["messages"]) - back)
     assert fitted.receipt.tokens_after <= to
+
+
+@pytest.mark.parametrize("window", range(400, 2_000, 97))
+def test_no_word_of_a_message_that_is_shown_by_its_ends_is_cut(window):
+    told = [f"cmd/entire/cli/part_{number}.go" for number in range(2_000)]
+    session = Session().user(" ".join(told)).tools(("Bash", json.dumps({"command": "make"}), "fine"))
+    fitted = Compactor(Budget(window=window, reserve=0), meter=METER, secret=b"s").fit(session.request())
+    texts = [part["text"] for message in fitted.messages for part in message["content"] if part["type"] == "text"]
+    shown = next(text for text in texts if "characters of this message left out" in text)
+    assert {word for word in shown.split() if "cli" in word or "part_" in word} <= set(told)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.text import LONGEST_WORD, beginning, head, tail
+from foldline.core.text import LONGEST_WORD, beginning, ending, head, tail
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"  # three people joined into one picture
 WAVE = "\U0001f44b\U0001f3fd"  # a hand and its skin tone
@@ -92,3 +92,22 @@ def test_a_beginning_ends_with_a_word_or_where_there_are_no_words(text, length):
 def test_a_text_without_blanks_is_cut_where_it_must_be():
     assert beginning("注意: " + "注" * 300, 200) == "注意: " + "注" * 196 + " …"
     assert beginning("some words and more", 12) == "some words …"
+
+
+@given(st.text(st.sampled_from("ab 注。\n"), max_size=400), st.integers(0, 300))
+def test_an_ending_begins_with_a_word_or_where_there_are_no_words(text, length):
+    short = ending(text, length)
+    assert text.endswith(short)
+    assert len(short) <= max(length, 0) or short == text
+    before = text[: len(text) - len(short)]
+    within = short and before and not before[-1].isspace() and not short[0].isspace()
+    assert not within or len(short.split(None, 1)[0]) > LONGEST_WORD or len(short.split()) == 1
+
+
+def test_a_word_is_not_cut_at_the_beginning_of_an_ending():
+    assert ending("see cmd/entire/cli.go now", 12) == "now"
+    assert ending("see cmd/entire/cli.go now", 4) == " now"
+    assert ending("see cmd/entire/cli.go now", 3) == "now"
+    assert ending("注" * 300, 200) == "注" * 200
+    assert ending("short", 9) == "short"
+    assert ending("words", 0) == ""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from foldline.core.cycles import Pairing, pair
-from foldline.core.text import head, tail
+from foldline.core.text import beginning, ending
 from foldline.core.usertext import guides, own_words, retells
 from foldline.errors import FoldlineError
 from foldline.model import Grammar, Media, Message, Text, ToolResult
@@ -63,10 +63,9 @@ def carried(message: Message, length: int = 0, name: str = "") -> Message:
     if not length or (len(text) <= length and not media):
         return message
     pictures = f"{media} pictures or files" if media else ""
-    characters = f"{len(text) - length:,} characters"
-    ends = _marked(
-        head(text, length * 2 // 3), (characters, pictures), tail(text, length // 3), name or message.identity
-    )
+    first, last = beginning(text, length * 2 // 3).removesuffix(" …"), ending(text, length // 3)
+    characters = f"{len(text) - len(first) - len(last):,} characters"
+    ends = _marked(first, (characters, pictures), last, name or message.identity)
     whole = _marked(text, (pictures,), "", name or message.identity) if media else text
     return message.with_parts((Text(min(whole, ends, key=len) if len(text) > length else whole),))
 

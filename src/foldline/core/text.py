@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
+_FIRST_WORD = re.compile(r"\S+(?=\s)")
 _JOINER = "\u200d"
 _MAX_STEPS = 16
 """How far a cut moves to keep a grapheme whole. Longer clusters are attacks or art, and may be cut."""
@@ -32,6 +34,15 @@ def beginning(text: str, length: int) -> str:
     words = short.rsplit(None, 1)
     whole = text[len(short)].isspace() or len(words) < 2 or len(words[1]) > LONGEST_WORD
     return f"{(short if whole else words[0]).rstrip()} …"
+
+
+def ending(text: str, length: int) -> str:
+    """The text, or its end from the beginning of a word on."""
+    short = tail(text, length)
+    if len(short) == len(text) or text[-len(short) - 1 : -len(short)].isspace():
+        return short
+    word = _FIRST_WORD.match(short)
+    return short if word is None or len(word[0]) > LONGEST_WORD else short[word.end() :].lstrip()
 
 
 def ends(text: str, length: int) -> str:
