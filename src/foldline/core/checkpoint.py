@@ -139,9 +139,8 @@ def compose(
 
     An extracted summary has the commands in its work log.
     """
-    if summary.version == EXTRACT:
-        ledger = replace(ledger, commands=())
     quotes = summary.version == EXTRACT
+    ledger = replace(ledger, commands=()) if quotes else ledger
     before = [_opening(frame, quotes=quotes), render(summary)]
     latest = f"## The latest messages before these notes\n{snapshot}" if snapshot else ""
     after = [latest, *_closing(frame, quotes=quotes)]

@@ -74,8 +74,8 @@ class Folded:
     left_out: tuple[tuple[str, int], ...] = ()
     lost: int = 0
     """How many of the user's rules it does not show. Those of a plan, which has many, are not among them."""
-
     terse: bool = False
+    """Its checkpoint has hardly more than rules and open tasks."""
 
     @property
     def missing(self) -> int:
