@@ -4,11 +4,11 @@
 
 The first attempt keeps as much tail as the target allows; later ones keep less, clamp bulky results wherever they
 stand, fold everything, and at last, if nothing else fits, clamp the newest user message itself. A view should leave
-room for the next turns: where no attempt leaves enough, the one is taken that leaves most. The user's rules outrank
-all of that: of those that fit, one is taken that leaves out the fewest. A model is asked once, for the first; the rest
-is extraction. If the last attempt does not fit either, CannotFit carries it. What a view may have is in limits.py, what
-a checkpoint says is made in checkpoint.py, how much room it has in rooms.py, what lies before a cut is in spans.py, and
-the view behind it in views.py.
+room for the next turns: where no attempt leaves enough, the one is taken that leaves most. The user's rules outrank all
+of that: of those that fit, one is taken that leaves out the fewest; but a plan's rules that no attempt can hold are no
+reason to tell nothing else. A model is asked once, for the first; the rest is extraction. If the last attempt does not
+fit either, CannotFit carries it. What a view may have is in limits.py, what a checkpoint says is made in checkpoint.py,
+how much room it has in rooms.py, what lies before a cut is in spans.py, and the view behind it in views.py.
 """
 
 from __future__ import annotations
