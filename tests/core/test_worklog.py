@@ -15,7 +15,7 @@ from foldline.core.cycles import pair
 from foldline.core.deeds import deeds
 from foldline.core.loglines import CAUSE, FAILED, WHY, Line
 from foldline.core.logtext import below, carried, in_ticks, shown
-from foldline.core.worklog import LONGEST, MOST_LINES, REPORTED, answers, cleaned, entries, outcomes
+from foldline.core.worklog import LONGEST, MOST_WRITTEN, REPORTED, answers, cleaned, entries, outcomes
 from foldline.model import Grammar, Media, Message, Origin, Text, Thinking, ToolCall, ToolResult
 
 
@@ -287,9 +287,9 @@ def test_colours_are_taken_off_and_long_lines_end_where_a_word_does():
 
 
 def test_of_a_long_text_both_ends_are_taken():
-    lines = found(says(Text("\n".join(f"line number {number} of it" for number in range(MOST_LINES + 840)))))
-    assert len(lines) == MOST_LINES
-    assert (lines[0][1], lines[-1][1]) == ("line number 0 of it", f"line number {MOST_LINES + 839} of it")
+    lines = found(says(Text("\n".join(f"line number {number} of it" for number in range(MOST_WRITTEN + 840)))))
+    assert len(lines) == MOST_WRITTEN
+    assert (lines[0][1], lines[-1][1]) == ("line number 0 of it", f"line number {MOST_WRITTEN + 839} of it")
 
 
 def test_a_deep_argument_stands_as_json():

@@ -6,16 +6,15 @@
 First come lines that say what was wrong, the heads of what the agent reported, a few of those it said last, and the
 newest lines, each with the piece of code that it begins. Then a few that stand together at a time, however old, by what
 they are worth for their tokens: how much of them the agent will write again (worth.py), less where other lines have
-told their names already; with them lines of files that it read. Last comes what tools told otherwise. Each line stands
-once, where it was written last, but for those that hold others together. What is known of the lines whatever the room
-is worked out once: a fold may try several. Where lines come from is in worklog.py and readings.py, in which order
+told it already (wording.py); with them lines of files that it read. Last comes what tools told otherwise. Each line
+stands once, where it was written last, but for those that hold others together. What is known of the lines whatever the
+room is worked out once: a fold may try several. Where lines come from is in worklog.py and readings.py, in which order
 they stand in laying.py, what those cost that are taken in shelf.py.
 """
 
 from __future__ import annotations
 
 import heapq
-import re
 from bisect import bisect
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from itertools import accumulate, groupby, islice
 from foldline.core.laying import laid_out
 from foldline.core.loglines import CAUSE, GAP, GOALS, OFTEN, WHY, Line, announces, closes, stands_out
 from foldline.core.shelf import Shelf, Size
+from foldline.core.wording import Told, Wording, telling
 from foldline.core.worth import use
 
 CAUSES_SHARE = 0.1
@@ -56,8 +56,9 @@ OF_A_CALL = 48
 on the disk."""
 SHORT = 24
 """Characters of a line of code that is shown once more, in its place."""
-NEW = 0.6
-"""Share of a line's worth that the names in it have which no chosen line has yet."""
+WHOLE_LINE = 40
+"""Characters that a line is worth besides its own, if it tells something by itself: what is written again is mostly a
+whole line, be it short or long."""
 LEAST_CODE = 3
 """Lines of code that are not torn apart any more, to fill the last gap."""
 OFFERED, CHARACTERS = 6, 4
@@ -69,13 +70,6 @@ MOST_MISSES = 100
 NEWEST_MISSES = 3
 """… among the newest: what is short and much older is not new."""
 
-_WORD = re.compile(r"\w+(?:[./:-]\w+)*")
-_TELLING = re.compile(r"[\d_./:]|[a-z][A-Z]")
-_LETTER = re.compile(r"[^\W\d_]")
-_RULER = re.compile(r"([\W_])\1{2,}")
-_SHORTEST_NAME = 4
-_SHORTEST_WORD = 5
-
 
 class Stock:
     """The lines of some messages. `told` gives those of tools, where they are wanted; `before` is the number of the
@@ -86,6 +80,7 @@ class Stock:
     ) -> None:
         self.lines, self.told = lines, told
         self.before, self.count = before, count
+        self._wording = Wording()
 
     def within(self, room: int, size: Size) -> list[Line]:
         """What was wrong, the newest of the agent's lines, the rest by worth, then what tools told last."""
@@ -217,17 +212,14 @@ class Stock:
         return before | _once((line for line in self.told() if line.text not in known), len(self.lines))
 
     @cached_property
-    def _named(self) -> dict[int, frozenset[str]]:
-        known: dict[str, str] = {}
-        return {place: names(line, known) for place, line in self._once.items()}
-
-    @cached_property
     def _uses(self) -> dict[int, float]:
         """About how many characters of each line will be written again. Of what was said about one fault, the last is
         worth more than that."""
         causes = {place for run in self._causes for place in run}
-        lengths = self._lengths
-        return {place: self._use(line, place in causes) * lengths[place] for place, line in self._once.items()}
+        return {
+            place: self._use(line, place in causes) * (length + WHOLE_LINE * _is_told_by_itself(line, length))
+            for (place, line), length in zip(self._once.items(), self._lengths.values(), strict=True)
+        }
 
     @cached_property
     def _lengths(self) -> dict[int, int]:
@@ -254,19 +246,14 @@ class Stock:
         return found
 
     def _take_by_worth(self, shelf: Shelf, runs: Iterable[tuple[int, ...]], least: int = 0) -> None:
-        """Greedy by worth for tokens, as many as leave so many. A line's worth falls as others tell its names: a stale
-        one is weighed again."""
-        lines, named, uses = self._once, self._named, self._uses
-        covered: set[str] = {name for place in shelf.chosen for name in named.get(place, ())}
+        """Greedy by worth for tokens, as many as leave so many. A line's worth falls as others tell what it tells: a
+        stale one is weighed again."""
+        lines, uses = self._once, self._uses
+        told = Told(self._wording, (line.text for line in shelf.chosen.values()))
 
         def value(run: tuple[int, ...]) -> float:
-            found, tokens = 0.0, shelf.label(lines[run[0]])
-            for place in run:
-                mine = named[place]
-                new = sum(name not in covered for name in mine) / len(mine) if mine else 0.0
-                found += uses[place] * (1 - NEW + NEW * new)
-                tokens += shelf.size(lines[place].text) + 1
-            return found / tokens
+            tokens = shelf.label(lines[run[0]]) + sum(shelf.size(lines[place].text) + 1 for place in run)
+            return sum(uses[place] * told.left(lines[place].text) for place in run) / tokens
 
         heap = [(-value(run), run) for run in self._likely(runs, shelf.room * OFFERED)]
         heapq.heapify(heap)
@@ -276,14 +263,19 @@ class Stock:
             now = -value(run)
             if now > stale * NEARLY:
                 heapq.heappush(heap, (now, run))
-            elif shelf.takes_all({place: lines[place] for place in run}, least):
+            elif shelf.takes_all({place: lines[place] for place in (*self._head(run, shelf.chosen), *run)}, least):
                 shelf.take_between(run, self._ends, least)
-                covered |= frozenset().union(*(named[place] for place in run))
+                told.add(lines[place].text for place in run)
             elif len(run) > (LEAST_CODE if lines[run[0]].is_text else 1):
                 for half in (run[: len(run) // 2], run[len(run) // 2 :]):
                     heapq.heappush(heap, (-value(half), half))
             else:
                 misses += 1
+
+    def _head(self, run: Sequence[int], chosen: Container[int]) -> tuple[int, ...]:
+        """The line that says what the call of these arguments is about, where it is not there."""
+        head = self._heads.get(run[0], run[0])
+        return () if self._once[run[0]].is_text or head in run or head in chosen else (head,)
 
     def _likely(self, runs: Iterable[tuple[int, ...]], most: int) -> list[tuple[int, ...]]:
         """Of very many runs those that may be chosen, by their lengths: to count the tokens of all would take long."""
@@ -308,12 +300,13 @@ class Stock:
 
     def _tells(self, run: Sequence[int]) -> bool:
         """It names something, in more than a word."""
-        return any(map(self._named.get, run)) and sum(map(self._lengths.__getitem__, run)) >= LEAST_TELLING
+        named = any(self._wording.names(self._once[place].text) for place in run)
+        return named and sum(map(self._lengths.__getitem__, run)) >= LEAST_TELLING
 
 
-def telling(text: str) -> int:
-    """Characters of a line that tell something: rulers, padding and indentation do not."""
-    return len(_RULER.sub(r"\1", text.strip()))
+def _is_told_by_itself(line: Line, length: int) -> bool:
+    """It is long enough to tell something, and not only how a thing was done."""
+    return length >= LEAST_TELLING and line.kind != "aside"
 
 
 def _is_skimmed(line: Line) -> bool:
@@ -341,26 +334,3 @@ def _once(lines: Iterable[Line], first: int = 0) -> dict[int, Line]:
         if line.kind != "seen" or line.text not in last or last[line.text][1].kind == "seen":
             last[line.text] = place, line
     return dict(sorted(last.values(), key=lambda item: item[0]))
-
-
-def names(line: Line, known: dict[str, str]) -> frozenset[str]:
-    """The words that name something: with signs, digits or an inner capital; and other long ones, as " word".
-
-    `known` remembers what was found out about each word.
-    """
-    found = set()
-    for word in _WORD.findall(line.text):
-        name = known.get(word)
-        if name is None:
-            name = known[word] = _name(word)
-        if name:
-            found.add(name)
-    return frozenset(found)
-
-
-def _name(word: str) -> str:
-    if len(word) < _SHORTEST_NAME or not _LETTER.search(word):
-        return ""
-    if _TELLING.search(word):
-        return word
-    return f" {word.lower()}" if len(word) >= _SHORTEST_WORD else ""

@@ -20,7 +20,7 @@ WHY = 1.5
 reports when it is done."""
 CAUSE = 3.0
 """The same of a line in which it says what was wrong."""
-LOOKED = 0.6
+LOOKED = 0.8
 """The same of what was searched for or read: without what was found it tells little."""
 GAP = "…"
 """A line that stands for those left out of a text or call."""

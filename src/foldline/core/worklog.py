@@ -32,8 +32,8 @@ from foldline.model import Message, Origin, Text, ToolCall, ToolResult
 
 LONGEST = 2_000
 """Characters of a line: longer than any paragraph, shorter than a dump."""
-MOST_LINES = 600
-"""Lines of one text or argument, from both ends: what is longer is a dump."""
+MOST_WRITTEN, MOST_LINES = 2_000, 600
+"""Lines of one text or argument of the agent's, and of an answer, from both ends: what is longer is a dump."""
 DEEPEST = 4
 """Levels of an argument that are taken apart; below, it stands as JSON."""
 PASSING = frozenset(
@@ -173,10 +173,12 @@ def _plain(value: Any, depth: int = 1) -> str:
 
 
 def _lines(text: str, numbered: bool = False, closing: bool = False) -> Iterator[str]:
+    """The lines that tell something; those of the agent's own with what only closes others."""
     lines = text.splitlines()
     numbered = numbered and are_numbered([*islice(filter(str.strip, lines), FIRST_LINES)], least=1)
-    if len(lines) > MOST_LINES:
-        lines = lines[: MOST_LINES * 3 // 4] + lines[-MOST_LINES // 4 :]
+    most = MOST_WRITTEN if closing else MOST_LINES
+    if len(lines) > most:
+        lines = lines[: most * 3 // 4] + lines[-most // 4 :]
     for raw in lines:
         number = NUMBERED.match(raw) if numbered else None
         line = cleaned(raw[number.end() :] if number else raw)

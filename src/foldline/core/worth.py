@@ -17,7 +17,7 @@ SAID = 0.6
 """The agent speaks: it goes on in other words."""
 INNER = 1.15
 """A line of a file, a patch or a script: what is edited next lies beside it."""
-GOAL = 1.4
+GOAL = 1.7
 """A file, a command, a pattern: the agent comes back to them."""
 ARGUMENT = 1.0
 """Any other argument."""
