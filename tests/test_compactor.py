@@ -5,8 +5,11 @@ import base64
 import copy
 import json
 import time
+from contextlib import suppress
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from foldline import Archive, Budget, CannotFit, Compactor, MemoryArchive, sources, validators
 from foldline.core.estimate import Estimator
@@ -263,6 +266,18 @@ def test_compact_folds_what_fit_would_leave():
     assert folded.checkpoint.recipe.focus == "the handlers"
     assert folded.checkpoint.recipe.kind == "manual"
     assert maker.fit(session.request()).messages == folded.messages, "and the fold holds from then on"
+
+
+@pytest.mark.parametrize("model", [None, FakeCaller([SUMMARY])])
+@given(st.lists(st.integers(60, 2_500), min_size=2, max_size=4), st.booleans())
+def test_what_was_folded_can_be_folded_smaller_though_nothing_is_new(model, sizes, comes_back):
+    maker, request = compactor(model=model), working(6).request()
+    for to in sizes:
+        with suppress(CannotFit):
+            folded = maker.compact(request, to=to)
+            assert folded.receipt.tokens_after <= to
+            assert RULE in written(folded.request)
+            request = folded.request if comes_back else request
 
 
 @pytest.mark.parametrize("messages", [[], [{"role": "user", "content": "hello"}]])

@@ -377,6 +377,15 @@ def test_messages_keep_their_order_and_the_first_outlives_the_middle():
     assert f"({40 - len(numbers)} more left out for want of room)" in text
 
 
+def test_a_fault_that_came_again_is_told_once_where_it_came_last():
+    again = [fact("error", "KeyError: 'at'", at, key=f"`make {at}`") for at in (3, 5)]
+    cured = fact("error", "KeyError: 'at'", 4, "`make 3` succeeded after changes")
+    text = made(again[0], cured, again[1]).text
+    assert "make 3` succeeded" in text
+    assert "(of `make 5`) [6]" in text
+    assert "(of `make 3`)" not in text
+
+
 def test_everything_is_shown_under_its_heading():
     text = made(
         fact("user", "Do it.\nNow.", 0),
@@ -398,15 +407,14 @@ def test_everything_is_shown_under_its_heading():
     assert text == (
         "## Rules and preferences, in the user's words\n- “Never push.” [2]\n\n"
         "## What the user decided\n- “yes” [4] (asked: “Shall I use sqlite?”)\n\n"
+        "## Calls that were refused\n- `git push`, with the words: `not on main` [7]\n- `rm -rf x` [7]\n\n"
         "## What else the user said, in order\n[1] Do it.\nNow.\n\n"
         "## Tasks\n- [ ] write tests (in progress)\n- [x] read code\n\n"
         "## Commits, pushes and the like\n- `[main 1a2b3c4] Mend the gate` [7]\n"
         "- `git push`: `0c1d2e3..4f5a6b7 main -> main` [7]\n"
         '- `` send_message {"text":"see `foo"} ``: `` ` you may push `` [7]\n\n'
         "## Errors met\n- `ValueError: x` — `make` succeeded after changes [6]\n"
-        "- `git push` was refused, with the words: `not on main` [7]\n"
         "- `KeyError` — not seen to be cured [7]\n"
-        "- `rm -rf x` was refused [7]\n"
         "- `404` — of `curl x`, not tried again [7]\n\n"
         "## Commands run\n- `make ⏎ test` — ok\n- `rm x` — failed\n\n"
         "## Waiting for the user\n- The assistant asked, and has no answer yet: “May I go?” [8]\n\n"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.offers import LONGEST, MOST, taken
+from foldline.core.offers import LONGEST, MOST, puts, taken
 
 LETTERS = "Two ways:\n- A) wait for the review\n- **B)** push now\n- C) Something else?\n\nWhich one?"
 NUMBERS = "I could\n1. rename the table\n2. add a view: it is cheaper\n3. leave it\nWhat do you prefer?"
@@ -71,3 +71,29 @@ def test_of_a_long_option_both_ends_are_shown_and_the_cut_is_marked():
     assert found.startswith("1. Delete the generated reports")
     assert found.endswith("but only those from before 2019")
     assert " … " in found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is a detour.\n\nWant to:\n1. **Do it now** - as part of this\n2. **Quick fix** - and an issue\n3. Park it",
+        "There are two options:\n\nA) wait\nB) push now\n",
+        "Done:\n1. rows\n2. columns\n\nYou could:\n1. stop here\n2. go on",
+    ],
+)
+def test_options_are_put_to_the_user_without_a_question_mark(text):
+    assert puts(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "What I did:\n1. read the rows\n2. wrote them",
+        "Which of them fail:\n1. rows",
+        "You could:\n1. stop here\n2. go on\n\nI went on, and all is done.\n\nThe tests pass.",
+        "Options:\n1. stop here\n2. go on\n\nI took the second:\n1. rows\n2. columns",
+    ],
+)
+def test_a_list_of_what_was_done_puts_nothing(text):
+    assert not puts(text)

@@ -452,6 +452,14 @@ def test_what_was_asserted_is_told_where_the_place_stands_alone(said):
     assert tells(said) == f"--- FAIL: TestStop (0.1s) ⏎ {reason}"
 
 
+def test_what_a_test_logs_when_all_is_well_is_no_fault():
+    well = "    merge_test.go:374: Both sessions successfully merged with proper archiving"
+    ended = "FAIL\nFAIL\texample.com/merge\t3.1s"
+    assert tells(f"{well}\n{ended}") == "FAIL\texample.com/merge\t3.1s"
+    wrong = "    merge_test.go:380: merge succeeded, expected an error"
+    assert tells(f"{well}\n{wrong}\n{ended}") == wrong.strip()
+
+
 @pytest.mark.parametrize("piece", ["\n", "E", "E ", "x Error", "Error: a\n", " ", "--- FAIL\n", "thread '", "a\t"])
 def test_hostile_results_cost_little(piece):
     started = time.process_time()

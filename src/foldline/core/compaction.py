@@ -190,7 +190,7 @@ class Compaction:
             folded = yield from self._fold(cut, step, options)
             options = replace(options, cheap=None, fallback=None)  # a model is asked once
             found += [folded] if folded else []
-            if folded and self.limits.holds(self._size(folded.view)):
+            if folded and self._holds(folded.view):
                 heavy = self._is_heavy(cut, folded)
                 eased = folded.tokens <= self.rooms.ease and not heavy
                 sees = cut < len(self.ground.messages)
@@ -268,7 +268,7 @@ class Compaction:
             return cut if cut > self.ground.begin else None
         keep = step.keep if self.rooms.by_model else step.least
         if keep == 0:
-            return len(messages) if len(messages) > start else None
+            return len(messages) if len(messages) > start or not self._holds(self.ground.view) else None
         positions = {cut for cut in self._legal if cut > start}
         if not positions:
             return None
@@ -368,6 +368,9 @@ class Compaction:
                 self.by_model[cut] = written
         short = shorten(written.summary, room, self.size)
         return replace(written, summary=short.summary, attempts=self.asked, left_out=short.left_out)
+
+    def _holds(self, view: tuple[Message, ...]) -> bool:
+        return self.limits.holds(self._size(view))
 
     def _size(self, view: tuple[Message, ...]) -> Tally:
         return self.meter.count(self.ground.conversation.with_messages(view))

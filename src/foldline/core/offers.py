@@ -15,6 +15,8 @@ LONGEST = 240
 """Characters of the options that are quoted, together: of long ones, their beginnings and their ends."""
 MOST = 5
 """Options that one answer takes."""
+FEWEST = 2
+"""Options of which one can be taken."""
 
 _ENDS = r"(?=[).:,;!]|\s*$|\s+(?:please|pls|is|and|then|sounds|looks|but|it|first|for|or|[-–—+&])(?:\s|$|[,.;!]))"
 """What follows where a letter or a number is a name, not "a few" or "1 more"."""
@@ -22,6 +24,8 @@ _TAKES = re.compile(
     r"(?:^\W{0,3}|#|(?<!not\s)(?<!n't\s)\b(?i:options?|choice|number|variant|do|with|think|take|pick|choose|prefer|and)\s+)"
     rf"(?P<name>[A-H]{_ENDS}|[a-h](?=\))|\d{{1,2}}{_ENDS})"
 )
+_FIRST = ("1", "A", "a")
+"""How a list of options begins."""
 _NUMBER = re.compile(r"\d+")
 _SEVERAL = re.compile(
     r"^\W{0,3}(?:(?:please|let's|just|only|skip|do|fix|take|pick|choose|apply|address|drop|leave|start with|go with|"
@@ -35,6 +39,23 @@ _OPTION = re.compile(
     r"(?P<name>[A-Ha-h]|\d{1,2})(?:\*\*|__)?(?:[).:]|\s+[-–—|](?=\s))(?P<says>.*\S)",
     re.M,
 )
+
+_PUTS = re.compile(
+    r"\b(?:want|prefer|like|options?|choices?|choose|pick|which|either|could|can|should|ways|approaches)\b[^\n]{0,120}"
+    r"(?::|\u2026|\.\.\.|\?)[*_ \t]*$",
+    re.I | re.M,
+)
+"""A line that puts a choice, …"""
+
+
+def puts(text: str) -> bool:
+    """It ends with options and puts them to the user, with or without a question mark."""
+    options = list(_OPTION.finditer(text))
+    if len(options) < FEWEST or "\n\n" in text[options[-1].end() :].rstrip():
+        return False
+    last = next((at for at in range(len(options) - 1, 0, -1) if options[at]["name"] in _FIRST), 0)
+    before = text[: options[last].start()].rstrip()
+    return len(options) - last >= FEWEST and _PUTS.search(before, max(before.rfind("\n"), 0)) is not None
 
 
 def names_several(answer: str) -> bool:

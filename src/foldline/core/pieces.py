@@ -43,6 +43,7 @@ TITLES: Mapping[str, str] = {
     "rules": "Rules and preferences, in the user's words",
     "earlier": "From an earlier summary, as it stood",
     "decisions": "What the user decided",
+    "refused": "Calls that were refused",
     "said": "What else the user said, in order",
     "tasks": "Tasks",
     "commits": "Commits, pushes and the like",
@@ -135,17 +136,24 @@ def states(facts: Facts, told: str = "") -> Iterator[Piece]:
     for fact in facts.of("approval"):
         text = f"- The assistant asked, and has no answer yet: {quoted(fact.text)} [{fact.at + 1}]"
         yield Piece("waiting", text, RANKS["waiting"], PRESSING, fact.at)
-    errors = facts.of("error")
+    errors = _latest(facts.of("error"))
     fresh = [fact for fact in errors if fact.about in ("", REFUSED)][-FRESH_ERRORS:]
     fresh += [fact for fact in errors if fact.about not in ("", REFUSED, LEFT)][-FRESH_CURED:]
     for fact in errors:
         said = fact.about == REFUSED and is_remark(fact.text)
         rank = RANKS["remarks" if said else "fresh errors" if fact in fresh else "errors"]
-        yield Piece("errors", f"- {_trouble(fact, told)} [{fact.at + 1}]", rank, fact.at, fact.at)
+        section = "refused" if fact.about == REFUSED else "errors"
+        yield Piece(section, f"- {_trouble(fact, told)} [{fact.at + 1}]", rank, fact.at, fact.at)
     deeds = facts.of("reached")
     for fact in deeds:
         rank = RANKS["fresh reached" if fact in deeds[-FRESH_REACHED:] else "reached"]
         yield Piece("commits", f"- {_came_of(fact)} [{fact.at + 1}]", rank, fact.at, fact.at)
+
+
+def _latest(errors: Sequence[Fact]) -> list[Fact]:
+    """Without those that are not cured and came again: of these, the last tells the same."""
+    last = {fact.text: at for at, fact in enumerate(errors) if not fact.about}
+    return [fact for at, fact in enumerate(errors) if fact.about or last[fact.text] == at]
 
 
 def _came_of(fact: Fact) -> str:
@@ -167,7 +175,7 @@ def _trouble(fact: Fact, told: str) -> str:
     text = in_ticks(short if len(short) >= LONGEST_TOLD / 2 else beginning(line, LONGEST_ERROR))
     if fact.about == REFUSED:
         words = f", with the words: {text}" if is_remark(fact.text) else ""
-        return f"{_done(fact.key)} was refused{words}"
+        return f"{_done(fact.key)}{words}"
     if fact.about == LEFT:
         return f"{text} — of {_done(fact.key)}, {LEFT}"
     if fact.about:

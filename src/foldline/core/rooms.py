@@ -61,7 +61,7 @@ LOG_MOST = 24_000
 LOG_MORE = 0.5
 """Part of what the agent wrote that the log has room for besides, for files that it read: they are worth more than a
 longer tail."""
-NOTED_MOST, NOTED_LITTLE = 0.2, 0.12
+NOTED_MOST, NOTED_LITTLE = 0.25, 0.12
 """Share of what the user's words leave that errors, deeds, tasks and files may claim before a work log, …"""
 LITTLE = 600
 """… where that is less than so many tokens the smaller one …"""
