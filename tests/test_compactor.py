@@ -280,6 +280,17 @@ def test_what_was_folded_can_be_folded_smaller_though_nothing_is_new(model, size
             request = folded.request if comes_back else request
 
 
+@pytest.mark.parametrize("model", [None, FakeCaller([SUMMARY])])
+@pytest.mark.parametrize("to", [600, 3_000])
+def test_behind_a_question_without_an_answer_nobody_is_told_to_go_on(model, to):
+    asked = working(6).assistant("That was the last one. Shall I delete legacy.py now?").request()
+    going_on = compactor(model=model).compact(asked, to=to).checkpoint.text.split("How to go on")[-1]
+    assert "wait for it" in going_on
+    assert "Go on with" not in going_on
+    answered = working(6).assistant("Shall I delete legacy.py now?").user("No, leave it.").request()
+    assert "wait for it" not in compactor(model=model).compact(answered, to=to).checkpoint.text
+
+
 @pytest.mark.parametrize("messages", [[], [{"role": "user", "content": "hello"}]])
 def test_where_there_is_nothing_to_fold_the_input_comes_back(messages):
     request = {"model": "m", "messages": messages}

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from foldline.core.prompts import prompt
-from foldline.core.resume import KINDS, Abilities, Manner, resume
+from foldline.core.resume import KINDS, Abilities, Manner, resume, tersely
 
 ALL = Abilities(search=True, plan=True, memory_files=("TOOLS.md", "USER.md"), standards=("CODE.md",))
 NONE = Abilities()
@@ -119,3 +119,13 @@ def test_no_place_and_no_gap_is_left(kind, silent, approval, questions, abilitie
 
 def test_all_ten_differ():
     assert len({resume(Manner(kind, silent), ALL) for kind, silent in kinds}) == 10
+
+
+@pytest.mark.parametrize(("kind", "silent", "approval", "questions"), every)
+def test_one_who_has_asked_waits_unless_no_question_may_be_asked(kind, silent, approval, questions):
+    waiting = resume(Manner(kind, silent, approval, questions, waits=True), ALL)
+    plain = resume(Manner(kind, silent, approval, questions), ALL)
+    assert (waiting == plain) is not questions
+    assert ("wait for it" in waiting) is questions
+    assert ("wait for it" in tersely(Manner(kind, silent, approval, questions, waits=True))) is questions
+    assert "immediate task" not in waiting or not questions

@@ -36,12 +36,15 @@ class Manner:
     approval: bool = False
     questions: bool = True
     """The agent may ask the user; else it is told to go on without, unless approval is required."""
+    waits: bool = False
+    """It has asked, and nothing came after its question: it is not told to go on before there is an answer."""
 
 
 def resume(manner: Manner, abilities: Abilities | None = None) -> str:
     """The continuation."""
     abilities = abilities or Abilities()
-    pieces = [_body(manner, abilities), *_recovery(abilities)]
+    body = prompt("resume-waiting").text if _waits(manner) else _body(manner, abilities)
+    pieces = [body, *_recovery(abilities)]
     if manner.approval:
         pieces.append(prompt("resume-approval").text)
     elif not manner.questions:
@@ -51,7 +54,12 @@ def resume(manner: Manner, abilities: Abilities | None = None) -> str:
 
 def tersely(manner: Manner) -> str:
     """The continuation where there is hardly room for one. That approval is needed is said in any case."""
-    return "\n\n".join(prompt(name).text for name in ("resume-terse", *["resume-approval"][: manner.approval]))
+    first = "resume-waiting" if _waits(manner) else "resume-terse"
+    return "\n\n".join(prompt(name).text for name in (first, *["resume-approval"][: manner.approval]))
+
+
+def _waits(manner: Manner) -> bool:
+    return manner.waits and manner.questions
 
 
 def _body(manner: Manner, abilities: Abilities) -> str:

@@ -8,6 +8,7 @@ Where to cut is decided in compaction.py; how the view looks then, in views.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 
 from foldline.core.checkpoint import Checkpoint, Frame, Recipe
@@ -97,9 +98,14 @@ class Spans:
 
     def frame(self, cut: int, span: Span, *, terse: bool = False) -> Frame:
         kept = cut < len(self.ground.messages) and self.options.direction == "up-to"
-        manner, begun = self.options.manner, self._is_begun(cut)
+        manner, begun = replace(self.options.manner, waits=self._waits(span)), self._is_begun(cut)
         text = tersely(manner) if terse else resume(manner, self.options.abilities)
         return Frame(_covered(span), "a model", text, kept, self.options.transcript, self.options.plan, begun, terse)
+
+    def _waits(self, span: Span) -> bool:
+        """The history ends with a question of the assistant's."""
+        last = self.ground.messages[-1]
+        return last.origin is Origin.ASSISTANT and not last.calls and bool(span.facts.of("approval"))
 
     def _is_begun(self, cut: int) -> bool:
         """The newest user message stands behind the checkpoint, and work on it before the cut."""
