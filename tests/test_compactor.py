@@ -280,6 +280,13 @@ def test_what_was_folded_can_be_folded_smaller_though_nothing_is_new(model, size
             request = folded.request if comes_back else request
 
 
+@pytest.mark.parametrize("dialect", ["anthropic", "openai-responses", "gemini"])
+def test_without_messages_there_is_nothing_to_fold_however_large_the_rest_is(dialect):
+    request = {**Session(dialect, system="You are careful. " * 4_000).request(), SLOTS.get(dialect, "messages"): []}
+    with pytest.raises(CannotFit):
+        compactor().fit(request, dialect=dialect)
+
+
 @pytest.mark.parametrize("model", [None, FakeCaller([SUMMARY])])
 @pytest.mark.parametrize("to", [600, 3_000])
 def test_behind_a_question_without_an_answer_nobody_is_told_to_go_on(model, to):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.offers import LONGEST, MOST, puts, taken
+from foldline.core.offers import LONGEST, MOST, put, taken
 
 LETTERS = "Two ways:\n- A) wait for the review\n- **B)** push now\n- C) Something else?\n\nWhich one?"
 NUMBERS = "I could\n1. rename the table\n2. add a view: it is cheaper\n3. leave it\nWhat do you prefer?"
@@ -73,27 +73,37 @@ def test_of_a_long_option_both_ends_are_shown_and_the_cut_is_marked():
     assert " … " in found
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "It is a detour.\n\nWant to:\n1. **Do it now** - as part of this\n2. **Quick fix** - and an issue\n3. Park it",
-        "There are two options:\n\nA) wait\nB) push now\n",
-        "Done:\n1. rows\n2. columns\n\nYou could:\n1. stop here\n2. go on",
-    ],
-)
-def test_options_are_put_to_the_user_without_a_question_mark(text):
-    assert puts(text)
+DETOUR = "It is a detour.\n\nWant to:\n1. **Do it now** - as part of this\n2. **Quick fix** - and an issue\n3. Park it"
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "answer", "option"),
     [
-        "",
-        "What I did:\n1. read the rows\n2. wrote them",
-        "Which of them fail:\n1. rows",
-        "You could:\n1. stop here\n2. go on\n\nI went on, and all is done.\n\nThe tests pass.",
-        "Options:\n1. stop here\n2. go on\n\nI took the second:\n1. rows\n2. columns",
+        (DETOUR, "let's do 2 for now, and an issue", "2. Quick fix - and an issue"),
+        (DETOUR, "3", "3. Park it"),
+        ("There are two options:\n\nA) wait\nB) push now\n", "ok, go with B", "B) push now"),
+        ("Done:\n1. rows\n2. columns\n\nYou could:\n1. stop here\n2. go on", "take 2", "2. go on"),
     ],
 )
-def test_a_list_of_what_was_done_puts_nothing(text):
-    assert not puts(text)
+def test_an_option_is_taken_that_was_put_without_a_question_mark(text, answer, option):
+    assert taken(answer, put(text, answer)) == option
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("", "do 2"),
+        ("What I did:\n1. read the rows\n2. wrote them", "do 2"),
+        ("These should now work:\n1. login\n2. logout", "do 2"),
+        ("You can run it with:\n1. make\n2. tox", "do 2"),
+        ("You could:\n1. stop here\n2. go on\n\nI went on, and all is done.\n\nThe tests pass.", "do 2"),
+        ("Options:\n1. stop here\n2. go on\n\nI took the second:\n1. rows\n2. columns", "do 2"),
+        ("Done so far:\n3. deleted the tables\n\nYou could:\n1. stop\n2. go on", "do 3"),
+        (DETOUR, "1. fix the login page\n2. add tests"),
+        (DETOUR, "1: error: cannot open a.py\n2: error: cannot open b.py"),
+        (DETOUR, "I think 2 is the number of retries we need"),
+        (DETOUR, "2. Please rename foo to bar"),
+    ],
+)
+def test_of_what_was_not_put_or_not_taken_nothing_is_shown(text, answer):
+    assert taken(answer, put(text, answer)) == ""

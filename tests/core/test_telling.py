@@ -456,7 +456,8 @@ def test_what_a_test_logs_when_all_is_well_is_no_fault():
     well = "    merge_test.go:374: Both sessions successfully merged with proper archiving"
     ended = "FAIL\nFAIL\texample.com/merge\t3.1s"
     assert tells(f"{well}\n{ended}") == "FAIL\texample.com/merge\t3.1s"
-    wrong = "    merge_test.go:380: merge succeeded, expected an error"
+    assert tells(f"# example.com/merge\n{well.strip()}") == well.strip()  # better than nothing
+    wrong = "    merge_test.go:380: merge ended successfully, expected an error"
     assert tells(f"{well}\n{wrong}\n{ended}") == wrong.strip()
 
 

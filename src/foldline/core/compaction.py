@@ -268,7 +268,8 @@ class Compaction:
             return cut if cut > self.ground.begin else None
         keep = step.keep if self.rooms.by_model else step.least
         if keep == 0:
-            return len(messages) if len(messages) > start or not self._holds(self.ground.view) else None
+            again = start > 0 and not self._holds(self.ground.view)  # all is folded, and too large
+            return len(messages) if len(messages) > start or again else None
         positions = {cut for cut in self._legal if cut > start}
         if not positions:
             return None

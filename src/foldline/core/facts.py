@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from foldline.core.announced import announced, announces
 from foldline.core.deeds import Deed
 from foldline.core.errors_seen import FORGOTTEN, REFUSED, is_open, since, troubles
-from foldline.core.offers import names_several, puts, taken
+from foldline.core.offers import names_several, put, taken
 from foldline.core.plans import LISTED, latest_tasks, listed
 from foldline.core.reaching import reached
 from foldline.core.sentences import Sentence, asks, bears_rule, consents, sentences, turns
@@ -189,8 +189,8 @@ def _words(said: _Said) -> Iterator[Fact]:
         attached = attached_to(message)
         if words:
             yield at("user", words, about=attached)
-            chosen = asked or names_several(words) or (offered and puts(offered[-1]))
-            about = (taken(words, "\n".join(offered)) if chosen else "") or asked
+            options = "\n".join(offered) if asked or names_several(words) else put("".join([*offered][-1:]), words)
+            about = taken(words, options) or asked
             yield from (at("decision", answer, about=about) for answer in _answer(words, about))
             yield from (at(kind, text) for kind, text in _telling(words))
             asked = ""

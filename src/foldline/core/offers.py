@@ -41,21 +41,31 @@ _OPTION = re.compile(
 )
 
 _PUTS = re.compile(
-    r"\b(?:want|prefer|like|options?|choices?|choose|pick|which|either|could|can|should|ways|approaches)\b[^\n]{0,120}"
-    r"(?::|\u2026|\.\.\.|\?)[*_ \t]*$",
-    re.I | re.M,
+    r"\b(?:want(?: me)? to|(?:would|do) you|prefer|options|choices|choose|pick|either|(?:you|we|i) could)\b[^\n]{0,120}"
+    r":[*_ \t]*$",
+    re.I,
 )
-"""A line that puts a choice, …"""
+"""A line that puts a choice without asking for it, …"""
+_PICKS = re.compile(
+    r"\W*(?:(?:ok(?:ay)?|yes|yeah|then|please|let's|lets|just|i'd|i)\W+){0,3}"
+    r"(?:(?:(?:do|take|pick|choose|prefer|option|number|(?:go|stick) (?:with|for))\s+){1,2}#?(?:[A-H]|\d{1,2})\b|"
+    r"#?(?:[A-H]|\d{1,2})\W*$)",
+    re.I,
+)
+"""… and how an answer begins that can only mean one of its options."""
 
 
-def puts(text: str) -> bool:
-    """It ends with options and puts them to the user, with or without a question mark."""
+def put(text: str, answer: str) -> str:
+    """The options with which a text ends, where it puts them to the user without a question, and the answer begins by
+    taking one; "" where it does not."""
+    if not _PICKS.match(answer):
+        return ""
     options = list(_OPTION.finditer(text))
-    if len(options) < FEWEST or "\n\n" in text[options[-1].end() :].rstrip():
-        return False
-    last = next((at for at in range(len(options) - 1, 0, -1) if options[at]["name"] in _FIRST), 0)
-    before = text[: options[last].start()].rstrip()
-    return len(options) - last >= FEWEST and _PUTS.search(before, max(before.rfind("\n"), 0)) is not None
+    first = next((at for at in range(len(options) - 1, -1, -1) if options[at]["name"] in _FIRST), 0)
+    if len(options) - first < FEWEST or "\n\n" in text[options[-1].end() :].rstrip():
+        return ""
+    lead = text[: options[first].start()].rstrip().rpartition("\n")[2]
+    return text[options[first].start() :] if _PUTS.search(lead) else ""
 
 
 def names_several(answer: str) -> bool:

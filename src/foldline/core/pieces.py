@@ -136,7 +136,7 @@ def states(facts: Facts, told: str = "") -> Iterator[Piece]:
     for fact in facts.of("approval"):
         text = f"- The assistant asked, and has no answer yet: {quoted(fact.text)} [{fact.at + 1}]"
         yield Piece("waiting", text, RANKS["waiting"], PRESSING, fact.at)
-    errors = _latest(facts.of("error"))
+    errors = facts.of("error")
     fresh = [fact for fact in errors if fact.about in ("", REFUSED)][-FRESH_ERRORS:]
     fresh += [fact for fact in errors if fact.about not in ("", REFUSED, LEFT)][-FRESH_CURED:]
     for fact in errors:
@@ -148,12 +148,6 @@ def states(facts: Facts, told: str = "") -> Iterator[Piece]:
     for fact in deeds:
         rank = RANKS["fresh reached" if fact in deeds[-FRESH_REACHED:] else "reached"]
         yield Piece("commits", f"- {_came_of(fact)} [{fact.at + 1}]", rank, fact.at, fact.at)
-
-
-def _latest(errors: Sequence[Fact]) -> list[Fact]:
-    """Without those that are not cured and came again: of these, the last tells the same."""
-    last = {fact.text: at for at, fact in enumerate(errors) if not fact.about}
-    return [fact for at, fact in enumerate(errors) if fact.about or last[fact.text] == at]
 
 
 def _came_of(fact: Fact) -> str:

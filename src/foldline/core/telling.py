@@ -48,8 +48,8 @@ _LOCATED = re.compile(
 """A place in a file and what is wrong there, perhaps behind the name of the task that found it."""
 _WRONG, _REMARKS = re.compile(r"\berror\b", re.I), re.compile(r"\b(?:warning|note|info)\b", re.I)
 """What such a line says of itself."""
-_WELL = re.compile(r"\b(?:success(?:ful(?:ly)?)?|succeed(?:s|ed)|pass(?:es|ed)|as expected|verified|works)\b", re.I)
-"""What one says that tests log when all is well: their names stand before it as before a fault."""
+_WELL = re.compile(r"\b(?:successfully|as expected)\b", re.I)
+"""What one says that tests log when all is well: they name the place as for a fault. It is told for want of another."""
 _TEST = re.compile(
     r"[ \t]{0,40}--- FAIL: |FAILED[ \t]\S+::|[ \t]{0,8}● (?!Console$)\S|[ \t]{0,8}Failed \S+ \[|(?:FAIL|ERROR): \w+ \("
 )
@@ -154,14 +154,14 @@ def _candidates(lines: Sequence[str]) -> Iterator[int]:
     long = [at for at, line in enumerate(lines) if len(line.strip()) > SHORTEST_LINE]
     yield from (at for at in reversed(long) if _TEST.match(lines[at]))
     yield from (at for at in reversed(long) if _TELLING.match(lines[at]) and not _SUMS.match(lines[at]))
-    found = (at for at in long if _INSTALLER.match(lines[at]) or _LOCATED.match(lines[at]))
+    found = [at for at in long if _INSTALLER.match(lines[at]) or _LOCATED.match(lines[at])]
     placed = [at for at in found if not _WELL.search(lines[at]) or _HINTING.search(lines[at])]
     yield from (at for at in placed if _WRONG.search(lines[at]))
     yield from (at for at in placed if not _REMARKS.search(lines[at]))
     summing = [at for at in reversed(long) if _SUMS.match(lines[at]) or _PACKAGE.match(lines[at])]
     yield from (at for at in summing if not lines[at].startswith("make"))
     yield from (at for at in reversed(long) if _HINTING.search(lines[at]) and at not in summing)
-    yield from (*placed, *summing)
+    yield from (*placed, *summing, *found)
     yield from (*long[:1], *range(len(lines))[:1])
 
 
