@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.core.loglines import TOOL, Line
-from foldline.core.worth import AGAIN, FADE, MOST_AGAIN, RECENT, use
+from foldline.core.worth import AGAIN, FADE, MOST_AGAIN, RECENT, WHOLE_LINE, counted, use
 
 SAID = Line("I went on with the parser.", "", 0)
 FILE = Line("file_path: /srv/app/parser.py", "Read parser.py", 0)
@@ -62,3 +62,15 @@ def test_the_numbers_do_what_is_said_of_them():
     assert use(FILE, 0, MOST_AGAIN * 2) == use(FILE, 0, MOST_AGAIN)
     assert use(FILE, 0, 3) == pytest.approx(use(FILE, 0, 1) * 3**AGAIN)
     assert FADE > 0
+
+
+@given(lines, st.integers(0, 5_000), st.integers(0, 5_000))
+def test_a_longer_line_never_counts_for_less_and_none_for_less_than_its_length(line, one, other):
+    short, long = sorted((one, other))
+    assert short <= counted(line, short) <= counted(line, long)
+
+
+def test_a_whole_line_counts_for_itself_and_how_a_thing_was_done_does_not():
+    assert counted(CODE, 30) == 30 + WHOLE_LINE
+    assert counted(OLD, 30) == 30
+    assert counted(CODE, 5) == 5

@@ -24,8 +24,8 @@ from itertools import accumulate, groupby, islice
 from foldline.core.laying import laid_out
 from foldline.core.loglines import CAUSE, GAP, GOALS, OFTEN, WHY, Line, announces, closes, stands_out
 from foldline.core.shelf import Shelf, Size
-from foldline.core.wording import Told, Wording, telling
-from foldline.core.worth import use
+from foldline.core.wording import LEAST_TELLING, Told, Wording, telling
+from foldline.core.worth import counted, use
 
 CAUSES_SHARE = 0.1
 """Share of the log's room for lines in which the agent says what was wrong: readers miss that most …"""
@@ -49,16 +49,11 @@ LEAST_TOLD = 200
 """Tokens that must be left before what tools told is quoted."""
 TOGETHER = 6
 """Older lines of one text or call that are weighed as one: a line by itself is hard to understand."""
-LEAST_TELLING = 20
-"""Characters of such lines that say something: `path: src` alone does not."""
 OF_A_CALL = 48
 """The first lines of a call's text that count as new, all of them: code is read as a whole or not at all. The rest is
 on the disk."""
 SHORT = 24
 """Characters of a line of code that is shown once more, in its place."""
-WHOLE_LINE = 40
-"""Characters that a line is worth besides its own, if it tells something by itself: what is written again is mostly a
-whole line, be it short or long."""
 LEAST_CODE = 3
 """Lines of code that are not torn apart any more, to fill the last gap."""
 OFFERED, CHARACTERS = 6, 4
@@ -217,7 +212,7 @@ class Stock:
         worth more than that."""
         causes = {place for run in self._causes for place in run}
         return {
-            place: self._use(line, place in causes) * (length + WHOLE_LINE * _is_told_by_itself(line, length))
+            place: self._use(line, place in causes) * counted(line, length)
             for (place, line), length in zip(self._once.items(), self._lengths.values(), strict=True)
         }
 
@@ -302,11 +297,6 @@ class Stock:
         """It names something, in more than a word."""
         named = any(self._wording.names(self._once[place].text) for place in run)
         return named and sum(map(self._lengths.__getitem__, run)) >= LEAST_TELLING
-
-
-def _is_told_by_itself(line: Line, length: int) -> bool:
-    """It is long enough to tell something, and not only how a thing was done."""
-    return length >= LEAST_TELLING and line.kind != "aside"
 
 
 def _is_skimmed(line: Line) -> bool:

@@ -17,6 +17,8 @@ PHRASE = 3
 PHRASES_SHARE, NAMES_SHARE = 0.5, 0.4
 """Shares of a line's worth that go with the phrases and with the names in it, where other lines have them already. By
 phrases a line is known that was written before in nearly the same words; by names what was spoken of."""
+LEAST_TELLING = 20
+"""Characters of a line, or of several, that say something: `path: src` alone does not."""
 SHORTEST_NAME, SHORTEST_WORD = 4, 5
 """Characters of a name; and of a word that names nothing, and counts all the same."""
 

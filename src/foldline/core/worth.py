@@ -3,8 +3,8 @@
     line, how long ago, how often ── use ──> a number, which means something beside those of other lines
 
 A product of a few rows, each with its reason. They were fitted on one half of a hundred real sessions, by how many
-characters of a line came again in the agent's next forty turns, and checked on the other half (docs/quality.md). What
-a line costs, and what others have told already, is reckoned in choosing.py.
+characters of a line came again in the agent's next forty turns, and set finer while looking at both (docs/quality.md).
+What a line costs is reckoned in choosing.py, what others have told already in wording.py.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 
 from foldline.core.loglines import CAUSE, Line
+from foldline.core.wording import LEAST_TELLING
 
 SAID = 0.6
 """The agent speaks: it goes on in other words."""
@@ -39,6 +40,16 @@ AGAIN = 1.2
 """What was written again is worth more, by this power of how often: files and commands that the agent goes back to …"""
 MOST_AGAIN = 9
 """… count up to this; what is written more often is a habit."""
+
+WHOLE_LINE = 40
+"""Characters that a line counts for besides its own, if it tells something by itself: what is written again is mostly a
+whole line, be it short or long."""
+
+
+def counted(line: Line, length: int) -> int:
+    """The characters that a line counts for which tells something in so many of them. How a thing was done does not
+    tell anything by itself."""
+    return length + WHOLE_LINE * (length >= LEAST_TELLING and line.kind != "aside")
 
 
 def use(line: Line, back: float, times: int) -> float:
