@@ -369,3 +369,16 @@ def test_many_failures_that_wait_cost_little():
 def test_a_check_that_says_that_all_is_well_has_passed(end):
     (trouble, *_) = found(check("make test", fails=True), check("make check | tail -4", text=end))
     assert trouble.cure == "perhaps cured: `make check | tail -4` passed later"
+
+
+@pytest.mark.parametrize(
+    ("check", "named"),
+    [
+        ("mise run fmt && mise run lint && mise run test:all", "`… && mise run test:all`"),
+        ("make lint && make test", "`make lint && make test`"),
+        ("python -m pytest -q tests/everything/there_is", "`python -m pytest -q …`"),
+    ],
+)
+def test_of_checks_in_a_row_the_last_is_named_as_the_proof(check, named):
+    [trouble] = found(run("pytest -x", "FAILED tests/test_a.py::test_a - assert 0", True), run(check, "9 passed in 1s"))
+    assert trouble.cure == f"perhaps cured: {named} passed later"

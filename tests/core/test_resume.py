@@ -46,7 +46,7 @@ VOICE = {
     ("post-tool", False): (["one light remark", "nothing done twice"], ["short line"]),
     ("post-tool", True): (["do not mention the fold", "nothing done twice"], ["light remark", "short line"]),
     ("manual", False): (["pass no remark", "The user knows"], ["light remark"]),
-    ("manual", True): (["quietly", "the user asked for the fold"], ["light remark"]),
+    ("manual", True): (["quietly", "the user asked for these notes"], ["light remark"]),
 }
 
 

@@ -26,6 +26,7 @@ from foldline.model import digest
 
 LONGEST_GOAL, LONGEST_KEY = 80, 300
 """Characters of what was tried: enough to be understood, and to be known again."""
+_THEN = "&&"
 LONGEST_PROOF = 32
 """The same of what succeeded later: it was seen before, where it did not."""
 MOST = 24
@@ -126,10 +127,10 @@ def _since(item: _Open, passed: Deed | None, acts: int, done: Sequence[Deed]) ->
     alone = named_alone(item.deed.result) if item.deed.result else ""
     again = next((deed for deed in reversed(done) if alone and _passes_test(deed, alone, item.deed.at)), None)
     if again is not None:
-        return told._replace(cure=f"{PERHAPS}it passed later in {brief(tried(again), LONGEST_PROOF)}")
+        return told._replace(cure=f"{PERHAPS}it passed later in {_proof(again)}")
     if passed is None or passed.at <= item.deed.at:
         return told
-    return told._replace(cure=f"{PERHAPS}{brief(tried(passed), LONGEST_PROOF)} passed later")
+    return told._replace(cure=f"{PERHAPS}{_proof(passed)} passed later")
 
 
 def _passes_test(deed: Deed, name: str, after: int) -> bool:
@@ -214,6 +215,14 @@ def brief(what: str, length: int = LONGEST_GOAL) -> str:
     tool, *files = what.split(" ")
     named = (tool, *("/".join(path.split("/")[-2:]) if path.startswith("/") else path for path in files))
     return beginning(" ".join(named), LONGEST_GOAL)
+
+
+def _proof(deed: Deed) -> str:
+    """A check in a few words: of several in a row the last, for what proves most stands there."""
+    what = tried(deed)
+    last = what.strip("`").rpartition(_THEN)[2].strip()
+    long = what.startswith("`") and len(what) > LONGEST_PROOF and _THEN in what
+    return f"`… {_THEN} {beginning(last, LONGEST_PROOF)}`" if long and last else brief(what, LONGEST_PROOF)
 
 
 def _healed(item: _Open, changed: Sequence[str]) -> Trouble:

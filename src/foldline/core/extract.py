@@ -18,7 +18,7 @@ from typing import Any
 from foldline.core.choosing import Stock
 from foldline.core.deeds import Deed
 from foldline.core.errors_seen import is_refused
-from foldline.core.facts import Fact, Facts
+from foldline.core.facts import ENDED, Fact, Facts
 from foldline.core.loglines import FAILED, REFUSED, Line
 from foldline.core.logtext import below, carried, quoted, shown
 from foldline.core.readings import seen
@@ -218,7 +218,10 @@ def _task(facts: Facts, length: int) -> str:
         return "CONTINUE with what the user asked."
     question = next((fact.about for fact in facts.of("decision") if fact.at == asked.at and fact.about), "")
     answering = f" (in answer to {quoted(ends(question, length))})" if question else ""
-    return f"CONTINUE: {_quote(asked.text, min(length, REQUEST))}{answering}"
+    doing = facts.first("doing")
+    ended = doing is not None and doing.about == ENDED
+    lead, rest = ("LAST ASKED", " — do of it only what is not done yet.") if ended else ("CONTINUE", "")
+    return f"{lead}: {_quote(asked.text, min(length, REQUEST))}{answering}{rest}"
 
 
 def _is_told(words: str, log: str) -> bool:

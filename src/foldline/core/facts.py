@@ -43,6 +43,9 @@ Kind: TypeAlias = Literal[
 _TASKS: frozenset[Kind] = frozenset({"done", "open"})
 _SINCE: frozenset[Kind] = frozenset({"approval", "doing"})
 """What the assistant said since the user spoke: past once either speaks again."""
+ENDED = "ended"
+"""What is said of words of the assistant's that ask nothing and that nothing came after: its turn was over, or it was
+stopped."""
 SHORT_ANSWER = 400
 """Characters up to which an answer to a question is a decision by itself."""
 OFFERED = 8
@@ -161,7 +164,7 @@ def facts_of(messages: Sequence[Message], done: Sequence[Deed], *, first: int = 
         *_tasks(messages, done, first, start),
         *_troubles(messages, done, first, start),
         *_reached(messages, done, first, start),
-        *_now(said),
+        *_now(said, messages),
         *_earlier(said),
     )
     return Facts(_in_order(found))
@@ -259,8 +262,8 @@ def _reached(messages: Sequence[Message], done: Sequence[Deed], first: int, star
         yield Fact("reached", deed.text, messages[at].identity, first + at, deed.kind, deed.by)
 
 
-def _now(said: _Said) -> Iterator[Fact]:
-    """What the user asked last, what the assistant was doing since, and what it waits for."""
+def _now(said: _Said, messages: Sequence[Message]) -> Iterator[Fact]:
+    """What the user asked last, what the assistant was doing since or with what it ended, and what it waits for."""
     newest = next((index for index in range(len(said) - 1, -1, -1) if own_words(said[index][1])), -1)
     if newest >= 0:
         at, message = said[newest]
@@ -270,7 +273,8 @@ def _now(said: _Said) -> Iterator[Fact]:
         at, message = spoken
         text = message.text.strip()
         question = asks(text)
-        yield Fact("approval" if question else "doing", question or text, message.identity, at)
+        ended = ENDED if not question and message is messages[-1] and not message.calls else ""
+        yield Fact("approval" if question else "doing", question or text, message.identity, at, ended)
 
 
 def _earlier(said: _Said) -> Iterator[Fact]:
@@ -287,7 +291,7 @@ def now_of(messages: Sequence[Message], done: Sequence[Deed], *, first: int = 0,
         *_tasks(messages, done, first, start),
         *_troubles(messages, done, first, start),
         *_reached(messages, done, first, start),
-        *_now(_said(messages, first)),
+        *_now(_said(messages, first), messages),
     )
     return Facts(tuple(fact for fact in _in_order(states) if fact.text))
 

@@ -47,6 +47,7 @@ _STRETCH = re.compile(r".{1,200}(?=\s|$)|.{1,200}", re.S)
 _QUOTES = (
     "## Goal\nFirst asked: ",
     "## Immediate Task\nCONTINUE: ",
+    "## Immediate Task\nLAST ASKED: ",
 )
 """Where a summary made without a model quotes the user."""
 
