@@ -280,6 +280,19 @@ def test_what_was_folded_can_be_folded_smaller_though_nothing_is_new(model, size
             request = folded.request if comes_back else request
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_request_is_told_as_answered_only_where_the_answer_is_the_last_of_all(dialect):
+    session = working(12, dialect).user("Push it, please.").assistant("Pushed.")
+    assert "LAST ASKED: “Push it, please.”" in compactor().compact(session.request(), to=2_500).checkpoint.text
+    for number in range(20, 23):  # it goes on without a word of the user's, and without a word of its own
+        work(session, number)
+    maker = compactor()
+    for to in (2_500, 2_000):
+        told = maker.compact(session.request(), to=to).checkpoint.text
+        assert "LAST ASKED" not in told
+        assert "CONTINUE: “Push it, please.”" in told
+
+
 @pytest.mark.parametrize("dialect", ["anthropic", "openai-responses", "gemini"])
 def test_without_messages_there_is_nothing_to_fold_however_large_the_rest_is(dialect):
     request = {**Session(dialect, system="You are careful. " * 4_000).request(), SLOTS.get(dialect, "messages"): []}

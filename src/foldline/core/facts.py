@@ -110,6 +110,12 @@ class Facts:
         """The same facts but for these earlier summaries."""
         return Facts(tuple(fact for fact in self.facts if fact.kind != "earlier" or fact.text not in summaries))
 
+    def ending(self, last: int) -> Facts:
+        """The same where message `last` is the last of all: words that something came after are not what the assistant
+        ended with."""
+        found = (fact._replace(about="") if fact.kind == "doing" and fact.at != last else fact for fact in self.facts)
+        return Facts(tuple(found))
+
     def since(self, done: Sequence[Deed]) -> Facts:
         """The same facts, after this was done: errors may be cured by it, or left behind."""
         known = since(done)

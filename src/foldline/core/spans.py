@@ -58,7 +58,8 @@ class Spans:
         if known:
             facts = reduce(Facts.then, known).since(since).then(facts.without(texts))
         later = self.story.deeds(stop, len(ground.messages))
-        facts = facts.since(later).then(self._now(later, stop, first + len(messages)))
+        after = first + len(messages)
+        facts = facts.since(later).then(self._now(later, stop, after)).ending(after + len(ground.messages) - stop - 1)
         voices = self.story.voices(start, stop) if self.options.voices else None
         tokens = tuple(self.each[start:stop]) if self.options.voices else ()
         return Span(messages, pairing, first, facts, done, past, voices, tokens, start, pivot)
