@@ -220,8 +220,8 @@ def _task(facts: Facts, length: int) -> str:
     answering = f" (in answer to {quoted(ends(question, length))})" if question else ""
     doing = facts.first("doing")
     ended = doing is not None and doing.about == ENDED
-    lead, rest = ("LAST ASKED", " — do of it only what is not done yet.") if ended else ("CONTINUE", "")
-    return f"{lead}: {_quote(asked.text, min(length, REQUEST))}{answering}{rest}"
+    lead = "LAST ASKED, perhaps done" if ended else "CONTINUE"
+    return f"{lead}: {_quote(asked.text, min(length, REQUEST))}{answering}"
 
 
 def _is_told(words: str, log: str) -> bool:

@@ -47,7 +47,7 @@ _STRETCH = re.compile(r".{1,200}(?=\s|$)|.{1,200}", re.S)
 _QUOTES = (
     "## Goal\nFirst asked: ",
     "## Immediate Task\nCONTINUE: ",
-    "## Immediate Task\nLAST ASKED: ",
+    "## Immediate Task\nLAST ASKED, perhaps done: ",
 )
 """Where a summary made without a model quotes the user."""
 
