@@ -243,7 +243,7 @@ def test_long_quotations_are_cut_and_say_so():
 
 
 def test_the_first_request_is_not_quoted_twice():
-    found = summary_of(user("fix the lexer"), says("I read it."))
+    found = summary_of(user("fix the lexer"), says("I read it.", ToolCall("r", "Read", "{}")))
     assert found.immediate_task.startswith("CONTINUE with what the user asked.")
 
 
@@ -474,6 +474,8 @@ def test_what_the_assistant_has_spoken_of_since_is_not_told_as_a_thing_to_do_aga
     pushed = says("", ToolCall("p", "Bash", '{"command": "git push"}'))
     task = summary_of(user("start here"), says("ok"), user("push it"), pushed, says("Pushed."), room=800).immediate_task
     assert task.startswith("LAST ASKED, perhaps done: “push it”")
+    task = summary_of(user("push the branch now"), pushed, says("Pushed."), room=800).immediate_task
+    assert task.startswith("What the user asked is perhaps done.")
     going_on = says("Pushing.", ToolCall("p", "Bash", '{"command": "git push"}'))
     task = summary_of(user("start here"), says("ok"), user("push it"), going_on, room=800).immediate_task
     assert task.startswith("CONTINUE: “push it”")

@@ -258,9 +258,9 @@ class Stock:
             now = -value(run)
             if now > stale * NEARLY:
                 heapq.heappush(heap, (now, run))
-            elif shelf.takes_all({place: lines[place] for place in (*self._head(run, shelf.chosen), *run)}, least):
+            elif shelf.takes_all(new := {at: lines[at] for at in (*self._head(run, shelf.chosen), *run)}, least):
                 shelf.take_between(run, self._ends, least)
-                told.add(lines[place].text for place in run)
+                told.add(line.text for line in new.values())
             elif len(run) > (LEAST_CODE if lines[run[0]].is_text else 1):
                 for half in (run[: len(run) // 2], run[len(run) // 2 :]):
                     heapq.heappush(heap, (-value(half), half))

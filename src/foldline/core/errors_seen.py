@@ -26,9 +26,10 @@ from foldline.model import digest
 
 LONGEST_GOAL, LONGEST_KEY = 80, 300
 """Characters of what was tried: enough to be understood, and to be known again."""
-_THEN = "&&"
 LONGEST_PROOF = 32
 """The same of what succeeded later: it was seen before, where it did not."""
+_THEN = "&&"
+"""Between commands of which each runs only where the one before it succeeded."""
 MOST = 24
 """Troubles kept, the newest; those without a cure first."""
 LATEST = 200

@@ -214,12 +214,12 @@ def _task(facts: Facts, length: int) -> str:
         return f"CONTINUE once the user has answered what the assistant asked: {asking}"
     if asked is None:
         return ""
-    if first and first.at == asked.at:
-        return "CONTINUE with what the user asked."
-    question = next((fact.about for fact in facts.of("decision") if fact.at == asked.at and fact.about), "")
-    answering = f" (in answer to {quoted(ends(question, length))})" if question else ""
     doing = facts.first("doing")
     ended = doing is not None and doing.about == ENDED
+    if first and first.at == asked.at:
+        return "What the user asked is perhaps done." if ended else "CONTINUE with what the user asked."
+    question = next((fact.about for fact in facts.of("decision") if fact.at == asked.at and fact.about), "")
+    answering = f" (in answer to {quoted(ends(question, length))})" if question else ""
     lead = "LAST ASKED, perhaps done" if ended else "CONTINUE"
     return f"{lead}: {_quote(asked.text, min(length, REQUEST))}{answering}"
 
