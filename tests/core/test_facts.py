@@ -537,6 +537,22 @@ def test_a_question_without_an_answer_is_pending():
     assert texts(found.then(facts(result("a", "yes"), first=2)), "approval") == ["Shall I push?"]
 
 
+def test_who_goes_on_working_does_not_wait():
+    """Agents ask themselves, and run something in the same breath."""
+    thinking = says("Maybe the cache is stale?\n\n```bash\nls\n```")
+    answered = user("<returncode>0</returncode>", origin=Origin.TOOL)
+    assert texts(facts(user("fix it"), thinking, answered), "approval") == []
+    assert texts(facts(user("fix it"), says("Is it stale?"), says("", call("a", "Read"))), "approval") == []
+    assert texts(facts(user("fix it"), says("Shall I push?"), user("(a hook)", origin=Origin.PROGRAM)), "approval")
+
+
+def test_a_question_is_dropped_once_there_was_work_behind_it():
+    asked = facts(user("fix it"), says("Shall I push?"), first=4)
+    assert texts(asked.ending(7, worked=5), "approval") == ["Shall I push?"]
+    assert texts(asked.ending(7, worked=7), "approval") == []
+    assert texts(asked.ending(7, worked=7), "immediate") == ["fix it"]
+
+
 def test_the_newest_summary_of_somebody_else_is_kept_whole():
     older, newer = (user(f"summary {number}\nof much", origin=Origin.SUMMARY) for number in (1, 2))
     found = facts(older, user("go on"), newer, says("ok"))

@@ -110,11 +110,11 @@ class Facts:
         """The same facts but for these earlier summaries."""
         return Facts(tuple(fact for fact in self.facts if fact.kind != "earlier" or fact.text not in summaries))
 
-    def ending(self, last: int) -> Facts:
-        """The same where message `last` is the last of all: words that something came after are not what the assistant
-        ended with."""
+    def ending(self, last: int, worked: int) -> Facts:
+        """The same where message `last` is the last of all, and `worked` the last of the agent's work: words that
+        something came after are not what the assistant ended with, and who goes on working does not wait."""
         found = (fact._replace(about="") if fact.kind == "doing" and fact.at != last else fact for fact in self.facts)
-        return Facts(tuple(found))
+        return Facts(tuple(fact for fact in found if fact.kind != "approval" or fact.at >= worked))
 
     def since(self, done: Sequence[Deed]) -> Facts:
         """The same facts, after this was done: errors may be cured by it, or left behind."""
@@ -278,9 +278,20 @@ def _now(said: _Said, messages: Sequence[Message]) -> Iterator[Fact]:
     if spoken is not None:
         at, message = spoken
         text = message.text.strip()
-        question = asks(text)
+        question = "" if _goes_on(message, messages) else asks(text)
         ended = ENDED if not question and message is messages[-1] and not message.calls else ""
         yield Fact("approval" if question else "doing", question or text, message.identity, at, ended)
+
+
+def _goes_on(message: Message, messages: Sequence[Message]) -> bool:
+    """Work was done after its words: whoever asks and waits does nothing meanwhile."""
+    return messages[last_work(messages)] is not message
+
+
+def last_work(messages: Sequence[Message]) -> int:
+    """Where the agent or its tools did something last; -1: nowhere."""
+    found = (at for at in range(len(messages) - 1, -1, -1) if messages[at].origin in (Origin.ASSISTANT, Origin.TOOL))
+    return next(found, -1)
 
 
 def _earlier(said: _Said) -> Iterator[Fact]:

@@ -13,7 +13,7 @@ from functools import reduce
 
 from foldline.core.checkpoint import Checkpoint, Frame, Recipe
 from foldline.core.deeds import Deed
-from foldline.core.facts import Facts, facts_of, now_of
+from foldline.core.facts import Facts, facts_of, last_work, now_of
 from foldline.core.ground import Ground, within
 from foldline.core.ledger import Ledger, ledger_of
 from foldline.core.options import Options
@@ -59,7 +59,8 @@ class Spans:
             facts = reduce(Facts.then, known).since(since).then(facts.without(texts))
         later = self.story.deeds(stop, len(ground.messages))
         after = first + len(messages)
-        facts = facts.since(later).then(self._now(later, stop, after)).ending(after + len(ground.messages) - stop - 1)
+        last, worked = (after - stop + at for at in (len(ground.messages) - 1, last_work(ground.messages)))
+        facts = facts.since(later).then(self._now(later, stop, after)).ending(last, worked)
         voices = self.story.voices(start, stop) if self.options.voices else None
         tokens = tuple(self.each[start:stop]) if self.options.voices else ()
         return Span(messages, pairing, first, facts, done, past, voices, tokens, start, pivot)
