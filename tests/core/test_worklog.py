@@ -87,6 +87,54 @@ def test_a_call_that_failed_says_so():
     assert shown([line], 0) == "[1 Bash, failed] command: make it so"
 
 
+THOUGHT = """THOUGHT: The cache is stale.
+
+```python
+if stale:
+    drop(cache)
+```
+
+I try it:
+
+```bash
+rm cache
+make test
+```"""
+
+
+def told_by(shell):
+    return Message("user", Origin.TOOL, (Text(shell),))
+
+
+def ran_in(messages):
+    return {deed.at: deed.call for deed in deeds(messages, pair(messages, Grammar()))}
+
+
+def test_code_in_a_text_is_told_as_code():
+    """What an agent shows between fences it changes later; what it says it goes on with in other words."""
+    lines = list(entries([says(Text(THOUGHT))]))
+    assert [line.text for line in lines if line.is_text] == ["if stale:", "    drop(cache)", "rm cache", "make test"]
+    assert [line.text for line in lines if not line.is_text] == ["THOUGHT: The cache is stale.", "I try it:"]
+    assert all(not line.label for line in lines)
+
+
+def test_a_fence_that_is_never_closed_is_no_code():
+    lines = list(entries([says(Text("Look at this:\n```\nnever closed"))]))
+    assert [(line.text, line.kind) for line in lines] == [("Look at this:", "whole"), ("never closed", "whole")]
+
+
+def test_a_command_that_was_run_from_a_text_is_told_as_a_call():
+    """Agents without tool calls write their command into a fence. Only what a shell answered was run."""
+    messages = says(Text(THOUGHT)), told_by("<returncode>2</returncode>\n<output>\nno rule\n</output>")
+    ran = ran_in(messages)
+    assert shown(list(entries(messages, {}, ran)), 0) == (
+        "[1] THOUGHT: The cache is stale.\nif stale:\n    drop(cache)\nI try it:\n\ncommand: rm cache\nmake test"
+    )
+    failed = {(0, "", ran[0].arguments): FAILED}
+    assert "\n[bash, failed] command: rm cache\nmake test" in shown(list(entries(messages, failed, ran)), 0)
+    assert not ran_in(messages[:1])
+
+
 def test_the_file_is_in_the_label_only_where_no_line_names_it():
     path, text = entries([says(call("Edit", file_path="/src/a.py", new_string="return fast"))])
     assert shown([path, text], 4) == "[5 Edit] file_path: /src/a.py\nnew_string: return fast"

@@ -85,8 +85,9 @@ class Extractor:
             for deed in self.done
             if deed.failed
         }
+        ran = {deed.at - self.start: deed.call for deed in self.done if deed.at - self.start >= 0 and not deed.call.id}
         found = (
-            *entries(self.messages, undone),
+            *entries(self.messages, undone, ran),
             *outcomes(self.done, self.start),
             *seen(self.done, self.start),
         )

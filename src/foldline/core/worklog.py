@@ -13,7 +13,7 @@ import posixpath
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice, pairwise
+from itertools import groupby, islice, pairwise
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -21,6 +21,7 @@ from foldline.core.deeds import Deed, judges
 from foldline.core.ending import closing_line, last_line
 from foldline.core.errors_seen import is_refused
 from foldline.core.loglines import LOOKED, TOOL, WHY, Kind, Line, closes, weight_of
+from foldline.core.markup import fenced
 from foldline.core.plans import plans
 from foldline.core.prune import without_reminders
 from foldline.core.reaching import reaches
@@ -65,10 +66,15 @@ Called: TypeAlias = tuple[int, str, str]
 """A call by its message, id and arguments: ids may be used again."""
 
 
-def entries(messages: Sequence[Message], undone: Mapping[Called, str] = MappingProxyType({})) -> Iterator[Line]:
+def entries(
+    messages: Sequence[Message],
+    undone: Mapping[Called, str] = MappingProxyType({}),
+    ran: Mapping[int, ToolCall] = MappingProxyType({}),
+) -> Iterator[Line]:
     """Every line of the agent's, in order, its lists of tasks aside: the notes have those.
 
-    `undone` are the calls that did not succeed, and what is said of each.
+    `undone` are the calls that did not succeed, and what is said of each; `ran` the commands that stand in the text of
+    a message, as agents without tool calls have them.
     """
     for index, message in enumerate(messages):
         if message.origin is not Origin.ASSISTANT:
@@ -76,14 +82,40 @@ def entries(messages: Sequence[Message], undone: Mapping[Called, str] = MappingP
         reports = index + 1 < len(messages) and messages[index + 1].origin is Origin.USER
         for nth, part in enumerate(message.parts):
             if isinstance(part, Text):
-                told = _lines(part.text, closing=True)
-                yield from (
-                    Line(line, "", index, max(WHY * reports, weight_of(line)), reports=reports) for line in told
-                )
+                yield from _written(part.text, index, nth, reports, undone, ran.get(index))
             elif isinstance(part, ToolCall) and not plans(part.name):
-                outcome = undone.get((index, part.id, part.arguments), "")
-                plain = not outcome and (bool(command_of(part)) or "pattern" in part.parsed())
-                yield from (line._replace(call=nth, plain=plain) for line in _called(part, index, outcome))
+                yield from _run(part, index, nth, undone)
+
+
+def _written(
+    text: str, index: int, nth: int, reports: bool, undone: Mapping[Called, str], ran: ToolCall | None
+) -> Iterator[Line]:
+    """What the agent says in a text. Code that it shows there is told as such, and a command that it ran as a call."""
+    for piece, is_code in _pieces(text):
+        if ran is not None and is_code and piece.strip() == command_of(ran).strip():
+            yield from _run(ran, index, nth, undone)
+        elif is_code:
+            yield from (Line(line, "", index, kind="inner") for line in _lines(piece, closing=True))
+        else:
+            told = _lines(piece, closing=True)
+            yield from (Line(line, "", index, max(WHY * reports, weight_of(line)), reports=reports) for line in told)
+
+
+def _pieces(text: str) -> Iterator[tuple[str, bool]]:
+    """A text in pieces, and whether each stands between fences. The fences are left out."""
+    if not any(fence in text for fence in _FENCES):
+        yield text, False
+        return
+    lines = text.splitlines()
+    for is_code, group in groupby(zip(lines, fenced(lines), strict=True), key=lambda line: line[1]):
+        yield "\n".join(line for line, _ in group if not line.lstrip().startswith(_FENCES)), is_code
+
+
+def _run(call: ToolCall, index: int, nth: int, undone: Mapping[Called, str]) -> Iterator[Line]:
+    """The lines of a call."""
+    outcome = undone.get((index, call.id, call.arguments), "")
+    plain = not outcome and (bool(command_of(call)) or "pattern" in call.parsed())
+    yield from (line._replace(call=nth, plain=plain) for line in _called(call, index, outcome))
 
 
 def outcomes(done: Iterable[Deed], start: int) -> Iterator[Line]:

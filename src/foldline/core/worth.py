@@ -64,10 +64,10 @@ def _source(line: Line) -> float:
         return SEEN
     if line.is_tools:
         return TOLD
+    if line.kind == "inner":
+        return INNER
     if line.is_spoken:
         return SAID
     if line.kind == "aside":
         return PASSING
-    if line.kind == "inner":
-        return INNER
     return GOAL if line.is_goal else ARGUMENT

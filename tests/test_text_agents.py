@@ -1,0 +1,62 @@
+"""Agents without tool calls: they think aloud, write one command into a fence, and the shell answers as the user."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from foldline import Budget, Compactor, read
+
+TASK = "Make the importer keep empty rows. Never touch the files under vendor/."
+STEPS = 60
+
+
+def step(number):
+    """Every seventh command fails; every fifth thought ends with a question that nobody is asked."""
+    why = f"Maybe `rows_{number}` drops them?" if number % 5 == 0 else f"I look at `rows_{number}` next."
+    thought = (
+        f"THOUGHT: Step {number} of the search.\n\n{why}\n\n```bash\ngrep -n rows_{number} src/table_{number}.py\n```"
+    )
+    code = 2 if number % 7 == 0 else 0
+    shown = "\n".join(f"{line}: def rows_{number}_{line}(text):" for line in range(40))
+    observed = f"<returncode>{code}</returncode>\n<output>\n{shown}\n</output>"
+    return [{"role": "assistant", "content": thought}, {"role": "user", "content": observed}]
+
+
+@pytest.fixture(scope="module")
+def session():
+    first = [{"role": "system", "content": "You are a programmer."}, {"role": "user", "content": TASK}]
+    messages = first + [message for number in range(1, STEPS + 1) for message in step(number)]
+    found = {"info": {"mini_version": "1.0"}, "messages": messages, "trajectory_format": "mini-swe-agent-1"}
+    return read(json.dumps(found).encode())
+
+
+def notes(session, to=4_000):
+    folded = Compactor(Budget(window=1 << 30, reserve=0)).compact(session, to=to)
+    return folded.checkpoint.text
+
+
+def test_nobody_waits_for_an_answer_to_a_question_that_was_not_asked(session):
+    """The last thought ends with a question, and so do others; the agent goes on by itself."""
+    text = notes(session)
+    assert "no answer yet" not in text
+    assert "once the user has answered" not in text
+
+
+def test_commands_stand_in_the_log_as_what_was_run(session):
+    text = notes(session)
+    assert f"command: grep -n rows_{STEPS - 1} src/table_{STEPS - 1}.py" in text
+    assert f"[bash, failed] command: grep -n rows_{STEPS - 4} " in text
+    assert "```" not in text
+
+
+def test_a_question_behind_which_nothing_came_is_waited_for(session):
+    asking = {"role": "assistant", "content": "Both would work. Shall I keep the empty rows, or drop them as well?"}
+    told = [
+        {"role": "user", "content": TASK},
+        *(message for number in range(1, 40) for message in step(number)),
+        asking,
+    ]
+    text = notes(read(json.dumps({"info": {"mini_version": "1.0"}, "messages": told}).encode()))
+    assert "no answer yet: “Shall I keep the empty rows, or drop them as well?”" in text
