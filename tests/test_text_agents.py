@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from foldline import Budget, Compactor, read
+from foldline import Budget, Compactor, read, validate
 
 TASK = "Make the importer keep empty rows. Never touch the files under vendor/."
 STEPS = 60
@@ -60,3 +60,28 @@ def test_a_question_behind_which_nothing_came_is_waited_for(session):
     ]
     text = notes(read(json.dumps({"info": {"mini_version": "1.0"}, "messages": told}).encode()))
     assert "no answer yet: “Shall I keep the empty rows, or drop them as well?”" in text
+
+
+def request(session_steps=STEPS):
+    """The same as the agent's program sends it: nothing says whose the answers are."""
+    first = [{"role": "system", "content": "You are a programmer."}, {"role": "user", "content": TASK}]
+    return {"model": "m", "messages": first + [message for n in range(1, session_steps + 1) for message in step(n)]}
+
+
+def test_through_an_api_answers_of_the_shell_are_not_the_users_words():
+    folded = Compactor(Budget(window=1 << 30, reserve=0)).compact(request(), to=4_000)
+    text = folded.checkpoint.text
+    said = text.partition("What else the user said")[2].partition("\n## ")[0]
+    assert "returncode" not in said
+    assert f"command: grep -n rows_{STEPS - 1} src/table_{STEPS - 1}.py" in text
+    assert {"role": "user", "content": TASK} in folded.messages
+    assert validate(folded.request) == []
+
+
+def test_the_task_stays_whole_however_often_the_agent_goes_on():
+    """Each turn ends with a user message that is none; the newest that a user wrote is the task."""
+    compactor = Compactor(Budget(window=12_000, reserve=1_000))
+    for steps in range(1, STEPS):
+        fitted = compactor.fit(request(steps))
+        assert {"role": "user", "content": TASK} in fitted.messages
+    assert fitted.checkpoint is not None

@@ -18,7 +18,7 @@ from foldline.core.cycles import Pairer, Pairing, pair
 from foldline.core.deeds import Deed, cycle_deeds, deeds
 from foldline.core.echoes import Heard, Passages
 from foldline.core.render import Glimpse, Limits, glimpse
-from foldline.model import Grammar, Message
+from foldline.model import Grammar, Message, Origin
 
 RECORD = Limits()
 """How much of a message the record shows that is kept here."""
@@ -37,12 +37,13 @@ class Voices(NamedTuple):
 def said_in(message: Message) -> str:
     """What people or the model say in a message: its text and its calls."""
     calls = (f"{call.name} {call.arguments}" for call in message.calls)
-    return "\n".join(filter(None, (message.text, *calls)))
+    return "\n".join(filter(None, ("" if message.origin is Origin.TOOL else message.text, *calls)))
 
 
 def shown_in(message: Message) -> str:
-    """What tools print in a message."""
-    return "\n".join(result.text for result in message.results)
+    """What tools print in a message. Some have no result to put it in."""
+    said = message.text if message.origin is Origin.TOOL else ""
+    return "\n".join(filter(None, (said, *(result.text for result in message.results))))
 
 
 def voices_in(messages: Sequence[Message]) -> Voices:

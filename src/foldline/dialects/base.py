@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from foldline.dialects import jsontext
+from foldline.dialects.observed import observed
 from foldline.errors import MalformedInput
 from foldline.model import EMPTY, Conversation, Grammar, Head, Message, Opaque, Part, Text
 
@@ -107,9 +108,9 @@ class RequestDialect(Dialect):
     def messages(self, values: Sequence[Any], rows: Sequence[bytes], name: str) -> tuple[Message, ...]:
         """The list typed, each message with its bytes and its place."""
         if set(map(type, values)) == {Message}:
-            return tuple(values)
+            return observed(values)
         pairs = zip(values, rows, strict=True)
-        return tuple(self.message(value, row, index, name) for index, (value, row) in enumerate(pairs))
+        return observed([self.message(value, row, index, name) for index, (value, row) in enumerate(pairs)])
 
     def message(self, value: Any, row: bytes, index: int, name: str) -> Message:
         """One element typed, with its bytes and its place. One that was read before is a Message already."""
