@@ -27,15 +27,15 @@ from foldline.core.shelf import Shelf, Size
 from foldline.core.wording import LEAST_TELLING, Told, Wording, telling
 from foldline.core.worth import counted, use
 
-CAUSES_SHARE = 0.1
+CAUSES_SHARE = 0.05
 """Share of the log's room for lines in which the agent says what was wrong: readers miss that most …"""
 APART = 12
 """… and messages between two of them: nearer ones are mostly about the same thing."""
-REPORTS_SHARE = 0.1
+REPORTS_SHARE = 0.07
 """The same of what it reported whenever it was done: readers see by it what the user then spoke of …"""
 OF_A_REPORT, SKIMMED = 3, 240
 """… in so many lines of each report, of at most so many characters."""
-SPOKEN_SHARE = 0.04
+SPOKEN_SHARE = 0.03
 """The same of what it said last: that tells what was done, and a file that was written whole would take its room."""
 SHARED = 700
 """Tokens of a log that is shared out so: in a shorter one each part would have a line, and the newest tell more."""

@@ -31,7 +31,7 @@ from foldline.core.tools import command_of
 from foldline.core.worklog import answers, entries, outcomes, subject
 from foldline.model import Message, Origin
 
-VERSION = "extract/13"
+VERSION = "extract/14"
 LOG = "Work Log"
 TASK_SHARE, GOAL_SHARE = 16, 20
 """The task and the goal take at most these parts of the room: both stand elsewhere in full."""
