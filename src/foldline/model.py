@@ -205,6 +205,11 @@ class Message:
         """The hash of its bytes as they came, or of its parts when it was made here."""
         return digest(self.raw if self.raw is not None else repr((self.role, self.parts)).encode("utf-8", "replace"))
 
+    @cached_property
+    def as_tools(self) -> Message:
+        """The same as a tool's word: one object, however often it is asked for."""
+        return replace(self, origin=Origin.TOOL)
+
     def with_parts(self, parts: Iterable[Part]) -> Message:
         """The same message saying something else: its bytes are gone, its place in the layout stays."""
         return replace(self, parts=tuple(parts), raw=None)

@@ -11,8 +11,8 @@ agents say more: swe_agent.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from itertools import pairwise
 
 from foldline.model import Message, Origin
 
@@ -32,21 +32,17 @@ _LOOK = 2_000
 
 
 def observed(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages, each under its own origin."""
-    return tuple(_attributed(messages))
-
-
-def _attributed(messages: Sequence[Message]) -> Iterator[Message]:
-    before: Message | None = None
-    for message in messages:
-        answers = before is not None and before.role == "assistant" and not before.calls and _is_answer(message, before)
-        yield replace(message, origin=Origin.TOOL) if answers else message
-        before = message
+    """The messages, each under its own origin. What was attributed before is the same object again."""
+    found = list(messages)
+    for at, (step, message) in enumerate(pairwise(messages), 1):
+        if message.origin is Origin.USER and step.role == "assistant" and not step.calls and _is_answer(message, step):
+            found[at] = message.as_tools
+    return tuple(found)
 
 
 def _is_answer(message: Message, step: Message) -> bool:
     """The message answers that step as a program would."""
-    if message.role != "user" or message.origin is not Origin.USER or message.results:
+    if message.role != "user" or message.results:
         return False
     text = message.text
     if _ANSWERS.match(text) or _PROMPT.search(text, max(len(text) - _LOOK, 0)):
