@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from foldline import Budget, Compactor, read, validate
+from foldline import Archive, Budget, Compactor, read, validate
 
 TASK = "Make the importer keep empty rows. Never touch the files under vendor/."
 STEPS = 60
@@ -85,3 +85,33 @@ def test_the_task_stays_whole_however_often_the_agent_goes_on():
         fitted = compactor.fit(request(steps))
         assert {"role": "user", "content": TASK} in fitted.messages
     assert fitted.checkpoint is not None
+
+
+def test_an_archive_of_such_a_session_is_sound(tmp_path):
+    """Whose word a message is depends on the one before it, and is kept with it."""
+    archive = Archive(tmp_path / "a.db")
+    compactor = Compactor(Budget(window=12_000, reserve=1_000), archive=archive)
+    folded = compactor.compact(request(30), to=4_000)
+    originals = archive.expand(folded.receipt.checkpoint)
+    assert [json.loads(message.raw) for message in originals] == request(30)["messages"][: len(originals)]
+    assert {message.origin.value for message in originals[2:]} == {"assistant", "tool"}
+    compactor.fit(request(40))
+    assert list(archive.verify()) == []
+
+
+def test_a_person_among_the_shells_answers_is_heard():
+    """Between two steps the user says something; and later steps come behind it."""
+    asked = request(40)
+    asked["messages"][40:40] = [{"role": "user", "content": "Stop using grep. The real bug is in loader_zebra.py."}]
+    folded = Compactor(Budget(window=1 << 30, reserve=0)).compact(asked, to=4_000)
+    assert any("loader_zebra.py" in message["content"] for message in folded.messages)
+
+
+def test_a_view_that_comes_back_is_still_told_apart():
+    """The tail begins with a step, never with an answer alone: fed back, that would be the user's newest word."""
+    for to in range(1_500, 5_000, 250):
+        folded = Compactor(Budget(window=1 << 30, reserve=0)).compact(request(40), to=to)
+        again = Compactor(Budget(window=1 << 30, reserve=0)).compact(
+            {"model": "m", "messages": [*folded.messages, *step(41)]}, to=1_500
+        )
+        assert TASK in json.dumps(again.request, ensure_ascii=False)

@@ -10,6 +10,7 @@ from foldline.core.cuts import (
     MIN_KEEP,
     RULES,
     before_thinking,
+    behind_answers,
     choose,
     legal,
     outside_cycles,
@@ -77,7 +78,8 @@ def test_a_step_stays_whole_and_both_ends_are_always_legal(messages):
 @settings(deadline=None)
 def test_a_list_without_calls_and_system_messages_may_be_cut_anywhere_but_inside_a_step(messages):
     talk = [message for message in messages if message.role != "system" and not message.calls and not message.results]
-    inside_a_step = {index for index in range(1, len(talk)) if talk[index - 1].role == talk[index].role == "assistant"}
+    behind = [index for index in range(1, len(talk)) if talk[index - 1].role == "assistant"]
+    inside_a_step = {index for index in behind if talk[index].role == "assistant" or talk[index].origin is Origin.TOOL}
     assert cuts(*talk) == set(range(len(talk) + 1)) - inside_a_step
 
 
@@ -122,7 +124,7 @@ def test_rules_are_combined_by_intersection_and_another_is_one_more_function():
     assert legal(messages, pairing, ()) == {0, 1, 2, 3, 4}
     assert legal(messages, pairing, (outside_cycles,)) == {0, 1, 3, 4}
     assert legal(messages, pairing, (*RULES, lambda *_: {4})) == {0, 4}
-    assert set(RULES) == {outside_cycles, with_its_system, before_thinking}
+    assert set(RULES) == {outside_cycles, with_its_system, behind_answers, before_thinking}
 
 
 @given(any_list, st.integers(0, 20), st.data())
@@ -182,6 +184,14 @@ def test_a_short_history_is_not_cut(length):
 
 def test_only_a_provider_that_wants_thinking_first_forbids_cuts_for_it():
     assert rules_of(Grammar(thinking_opens=True)) == RULES
-    assert rules_of(Grammar()) == (outside_cycles, with_its_system)
+    assert {*RULES} - {*rules_of(Grammar())} == {before_thinking}
     assert anthropic.GRAMMAR.thinking_opens
     assert not any(dialect.GRAMMAR.thinking_opens for dialect in (gemini, openai_chat, openai_responses))
+
+
+def test_a_step_stays_with_what_a_shell_answers_it_in_a_text():
+    """By itself the answer would look like the user's word, and nobody would know what was run."""
+    answered = Message("user", Origin.TOOL, (Text("<returncode>0</returncode>"),))
+    says = Message("assistant", Origin.ASSISTANT, (Text("```bash\nls\n```"),))
+    messages = [user(), says, answered, says, user(), says, answered]
+    assert legal(messages, pair(messages, Grammar()), rules_of(Grammar())) == {0, 1, 3, 4, 5, 7}

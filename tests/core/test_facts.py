@@ -14,7 +14,7 @@ from foldline.core.cycles import pair
 from foldline.core.deeds import deeds
 from foldline.core.errors_seen import LEFT, MOVED_ON, REFUSED, is_open
 from foldline.core.facts import MOST, SHORT_ANSWER, Fact, Facts, facts_of, now_of
-from foldline.model import Grammar, Media, Message, Origin, Text, ToolCall, ToolResult
+from foldline.model import Grammar, Media, Message, Opaque, Origin, Text, Thinking, ToolCall, ToolResult
 
 USERS = ("user", "rule", "decision", "immediate")
 
@@ -542,15 +542,31 @@ def test_who_goes_on_working_does_not_wait():
     thinking = says("Maybe the cache is stale?\n\n```bash\nls\n```")
     answered = user("<returncode>0</returncode>", origin=Origin.TOOL)
     assert texts(facts(user("fix it"), thinking, answered), "approval") == []
-    assert texts(facts(user("fix it"), says("Is it stale?"), says("", call("a", "Read"))), "approval") == []
-    assert texts(facts(user("fix it"), says("Shall I push?"), user("(a hook)", origin=Origin.PROGRAM)), "approval")
+    working = facts(user("fix it"), says("Is it stale?"), says("", call("a", "Read")))
+    assert texts(working, "approval", "doing") == ["Is it stale?"]
+    assert texts(working, "approval") == []
 
 
-def test_a_question_is_dropped_once_there_was_work_behind_it():
+@pytest.mark.parametrize(
+    "after",
+    [
+        user("(a hook)", origin=Origin.PROGRAM),
+        user("<task-notification>a helper ended</task-notification>", origin=Origin.TOOL),
+        says(""),
+        Message("assistant", Origin.ASSISTANT, (Thinking("", seal="abc"),)),
+        Message("assistant", Origin.ASSISTANT, (Opaque("ghost_snapshot", {}),)),
+    ],
+)
+def test_what_is_no_work_leaves_a_question_open(after):
+    assert texts(facts(user("fix it"), says("Shall I push?"), after), "approval") == ["Shall I push?"]
+
+
+def test_a_question_is_no_longer_open_once_there_was_work_behind_it():
+    """It is still what the assistant said last."""
     asked = facts(user("fix it"), says("Shall I push?"), first=4)
     assert texts(asked.ending(7, worked=5), "approval") == ["Shall I push?"]
     assert texts(asked.ending(7, worked=7), "approval") == []
-    assert texts(asked.ending(7, worked=7), "immediate") == ["fix it"]
+    assert texts(asked.ending(7, worked=7), "immediate", "doing") == ["fix it", "Shall I push?"]
 
 
 def test_the_newest_summary_of_somebody_else_is_kept_whole():

@@ -99,3 +99,12 @@ def test_a_long_text_takes_linear_time(line):
     start = time.perf_counter()
     fenced(lines)
     assert time.perf_counter() - start < 3
+
+
+def test_fences_that_grow_shorter_take_linear_time():
+    """Each opens a fence that nothing closes, and none is an end for the one before."""
+    opening = [("`" if length % 2 else "~") * length + "x" for length in range(1_000, 2, -1)]
+    lines = [*opening, *["a"] * 200_000]
+    start = time.perf_counter()
+    assert not any(fenced(lines))
+    assert time.perf_counter() - start < 3

@@ -10,20 +10,26 @@ from hypothesis import strategies as st
 
 from foldline import read, write
 from foldline.dialects.observed import observed
-from foldline.model import Message, Origin, Text, ToolCall
+from foldline.model import Media, Message, Origin, Text, ToolCall
 from foldline.reading import Reader
 
 ACTS = "THOUGHT: I look.\n\n```bash\nls\n```"
+PROMPT = "(Open file: n/a)\n(Current directory: /repo)\nbash-$"
 ANSWERS = [
     "<returncode>0</returncode>\n<output>\na.py\n</output>",
+    "<returncode>0</returncode>\n<warning>\nlong\n</warning><output_head>\na\n</output_head>\n<output_tail>\nb\n</output_tail>",
     "<returncode>-15</returncode>",
-    "The last command <command>sleep 99</command> timed out and has been killed.",
-    "Please always provide EXACTLY ONE action in triple backticks, found 2 actions.",
+    "The last command <command>x</command> timed out and has been killed.\nThe output of the command was:\n"
+    " <output>\n1\n</output>\nPlease try another command and make sure to avoid those requiring interactive input.",
+    "Please always provide EXACTLY ONE action in triple backticks, found 2 actions.\nPlease format your action so.",
     "EXECUTION RESULT of [execute_bash]:\na.py",
-    "a.py\n\n(Open file: n/a)\n(Current directory: /repo)\nbash-$",
+    f"a.py\n\n{PROMPT}",
     "OBSERVATION:\na.py",
-    "Observation: a.py",
+    "Your command ran successfully and did not produce any output.",
+    "Old environment output: (12 lines omitted)",
 ]
+"""As the programs of such agents write them."""
+MINE = "Never touch vendor/; the real bug is in loader.py."
 
 
 def says(text, *calls):
@@ -43,11 +49,8 @@ def test_an_answer_behind_a_step_is_a_tools_word(text):
     assert origins(user("Mend it."), says(ACTS), user(text)) == [Origin.USER, Origin.ASSISTANT, Origin.TOOL]
 
 
-@pytest.mark.parametrize(
-    "step", ["Thought: so\nAction: search\nAction Input: rows", "I look.\n<command>\nls\n</command>"]
-)
-def test_a_step_may_end_in_other_ways(step):
-    assert origins(says(step), user("Observation: nothing"))[-1] is Origin.TOOL
+def test_a_step_may_end_with_a_tag():
+    assert origins(says("I look.\n<command>\nls\n</command>"), user("OBSERVATION:\nnothing"))[-1] is Origin.TOOL
 
 
 @pytest.mark.parametrize("text", ANSWERS)
@@ -57,25 +60,46 @@ def test_the_first_message_is_the_users_whatever_it_looks_like(text):
 
 
 @pytest.mark.parametrize("text", ANSWERS)
-def test_behind_a_real_call_nobody_answers_in_a_text(text):
-    assert origins(says(ACTS, ToolCall("1", "shell", "{}")), user(text))[-1] is Origin.USER
+def test_where_anything_is_called_nobody_answers_in_a_text(text):
+    called = says("I look.", ToolCall("1", "shell", "{}"))
+    assert origins(called, user("ok"), says(ACTS), user(text))[-1] is Origin.USER
+    assert origins(says(ACTS), user(text), called)[1] is Origin.USER
 
 
+@pytest.mark.parametrize("step", [ACTS, "I looked at all of it. Please run it on your machine.", "```python\nx\n```"])
 @pytest.mark.parametrize(
     "text",
     [
-        "Observation: the page is slow since Monday.",
-        "OBSERVATIONS: see above",
-        "It printed <returncode>0</returncode>, why?",
-        "I see (Current directory: /repo) there\nbash-$ and then nothing",
-        "Please always provide one example.",
+        f"Observation: rows with umlauts vanish. {MINE}",
+        f"Observation:\n{MINE}",
+        f"OBSERVATIONS: {MINE}",
+        f"It printed <returncode>0</returncode>. {MINE}",
+        f"{ANSWERS[0]}\n\nThat is what I get. {MINE}",
+        f"<returncode>1</returncode> is what I get. {MINE}",
+        f"{MINE}\n$ make\n(Current directory: /repo)\nbash-$",
+        f"{PROMPT}\n{MINE}",
+        f"Please always provide EXACTLY ONE action per answer. {MINE}",
+        f"The last command <command>make</command> you told me to run failed. {MINE}",
+        f"Your command ran successfully and did not produce any output. {MINE}",
         "Yes, go on.",
     ],
 )
-def test_what_a_person_says_stays_the_persons(text):
-    assert origins(says("I looked at all of it. What do you see?"), user(text))[-1] is Origin.USER
-    if "bservation" not in text.lower():
-        assert origins(says(ACTS), user(text))[-1] is Origin.USER
+def test_what_a_person_says_stays_the_persons(step, text):
+    """Also where it stands beside what a shell said: the words of a user are worth more than a label on a tool's."""
+    assert origins(says(step), user(text))[-1] is Origin.USER
+
+
+@pytest.mark.parametrize("text", ANSWERS)
+def test_more_than_the_answer_is_not_an_answer(text):
+    words, picture = Text(MINE), Media("image", url="data:image/png;base64,iVBORw0KGgo=")
+    for beside in (words, picture):
+        told = Message("user", Origin.USER, (Text(text), beside))
+        assert origins(says(ACTS), told)[-1] is Origin.USER
+
+
+@pytest.mark.parametrize("text", [f"{MINE} Here is my terminal:\nKeyError\n{PROMPT}", *ANSWERS[5:]])
+def test_behind_a_step_that_runs_nothing_there_is_no_answer(text):
+    assert origins(says("I have fixed it. Please run it."), user(text))[-1] is Origin.USER
 
 
 @pytest.mark.parametrize("slot", ["chat", "anthropic", "responses", "gemini"])

@@ -37,6 +37,8 @@ class Kept:
 def rereadable(dialect: str, message: Message, place: int) -> bool:
     """The dialect makes the same message of these bytes, at this place of a list."""
     raw = message.raw
+    if message.origin is Origin.TOOL and message.role == "user" and not message.results:
+        return False  # whose word it is depends on what stands before it
     return dialect in REQUESTS and raw is not None and raw[:1] == b"{" and message.rows == (place,)
 
 

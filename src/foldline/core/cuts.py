@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 
 from foldline.core.cycles import Pairing, begins_with_thinking, inside, open_loop
-from foldline.model import Grammar, Message
+from foldline.model import Grammar, Message, Origin
 
 MIN_KEEP = 4
 """Messages that stay at the least: the last exchange with its tools, so that the model sees what it was doing."""
@@ -51,12 +51,24 @@ def before_thinking(messages: Sequence[Message], pairing: Pairing) -> set[int]:
     return allowed
 
 
-RULES: tuple[Rule, ...] = (outside_cycles, with_its_system, before_thinking)
+def behind_answers(messages: Sequence[Message], _: Pairing) -> set[int]:
+    """Never between a step and what the shell answers it under the user's name: alone it looks like the user's word."""
+    answers = {
+        at
+        for at, (step, message) in enumerate(pairwise(messages), 1)
+        if message.origin is Origin.TOOL and message.role == "user" and not message.results and not step.calls
+        if step.role == "assistant"
+    }
+    return {*range(len(messages) + 1)} - answers
+
+
+_ALWAYS: tuple[Rule, ...] = (outside_cycles, with_its_system, behind_answers)
+RULES: tuple[Rule, ...] = (*_ALWAYS, before_thinking)
 
 
 def rules_of(grammar: Grammar) -> tuple[Rule, ...]:
     """The rules that hold for a provider's lists."""
-    return RULES if grammar.thinking_opens else (outside_cycles, with_its_system)
+    return RULES if grammar.thinking_opens else _ALWAYS
 
 
 def legal(messages: Sequence[Message], pairing: Pairing, rules: Sequence[Rule] = RULES) -> set[int]:

@@ -9,6 +9,7 @@ of it a checkpoint has room for is decided where it is rendered.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
@@ -53,6 +54,10 @@ OFFERED = 8
 LOOK = 100_000
 """Characters at either end of a user message in which rules and decisions are sought. What stands between is pasted:
 people tell what they want before or behind it."""
+_RUNS = re.compile(r"(?:```|~~~|</[\w-]{1,40}>)\s*\Z")
+"""How a text ends in which a command stands that is to be run …"""
+ENDING = 1_000
+"""… in so many characters of it."""
 _RAN = "<bash-input>"
 """What Claude Code sends when the user runs a command beside the agent: it answers nothing."""
 MOST = {"error": 48, "reached": 24}
@@ -113,8 +118,7 @@ class Facts:
     def ending(self, last: int, worked: int) -> Facts:
         """The same where message `last` is the last of all, and `worked` the last of the agent's work: words that
         something came after are not what the assistant ended with, and who goes on working does not wait."""
-        found = (fact._replace(about="") if fact.kind == "doing" and fact.at != last else fact for fact in self.facts)
-        return Facts(tuple(fact for fact in found if fact.kind != "approval" or fact.at >= worked))
+        return Facts(tuple(_overtaken(fact, last, worked) for fact in self.facts))
 
     def since(self, done: Sequence[Deed]) -> Facts:
         """The same facts, after this was done: errors may be cured by it, or left behind."""
@@ -289,9 +293,25 @@ def _goes_on(message: Message, messages: Sequence[Message]) -> bool:
 
 
 def last_work(messages: Sequence[Message]) -> int:
-    """Where the agent or its tools did something last; -1: nowhere."""
-    found = (at for at in range(len(messages) - 1, -1, -1) if messages[at].origin in (Origin.ASSISTANT, Origin.TOOL))
-    return next(found, -1)
+    """Where the agent said or did something last, or was answered; -1: nowhere."""
+    return next((at for at in range(len(messages) - 1, -1, -1) if _is_work(messages, at)), -1)
+
+
+def _is_work(messages: Sequence[Message], at: int) -> bool:
+    """Words, calls, results; of what a client reports besides, only what answers a command in a text."""
+    message = messages[at]
+    if message.calls or message.results:
+        return True
+    if message.origin is Origin.TOOL:
+        step = messages[at - 1] if at else None
+        return step is not None and _speaks(step) and _RUNS.search(step.text[-ENDING:]) is not None
+    return _speaks(message)
+
+
+def _overtaken(fact: Fact, last: int, worked: int) -> Fact:
+    if fact.kind == "approval" and fact.at < worked:
+        fact = fact._replace(kind="doing", about="")
+    return fact._replace(about="") if fact.kind == "doing" and fact.at != last else fact
 
 
 def _earlier(said: _Said) -> Iterator[Fact]:

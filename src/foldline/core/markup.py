@@ -7,7 +7,7 @@ text can stand inside a section. Knows no headings; whoever calls says which lin
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 ITEM = re.compile(r"(?:[-*+•]|\d{1,4}[.)])(?:[ \t]+|$)")
 """What a list item begins with."""
@@ -19,28 +19,35 @@ _GUARD = re.compile(r"([ \t]*)(\\*)")
 def fenced(lines: Sequence[str]) -> list[bool]:
     """Which lines belong to a code fence, its borders included. A fence that is never closed is none."""
     inside = [False] * len(lines)
-    hopeless: dict[str, int] = {}  # for ` and ~ the shortest mark that found no end: not looked for again
+    closing = [_mark(_CLOSING, line) for line in lines]
+    reach = _reach(closing)
     at = 0
     while at < len(lines):
-        opening = _OPENING.match(lines[at])
-        end = _end(lines, at, opening.group("mark"), hopeless) if opening else at
-        if end > at:
+        kind, length = _mark(_OPENING, lines[at])
+        end = at
+        if length and length <= reach[at].get(kind, 0):  # it is closed: looking for the end costs no line twice
+            ends = (number for number in range(at + 1, len(lines)) if closing[number][0] == kind)
+            end = next(number for number in ends if closing[number][1] >= length)
             inside[at : end + 1] = [True] * (end + 1 - at)
         at = end + 1
     return inside
 
 
-def _end(lines: Sequence[str], at: int, mark: str, hopeless: dict[str, int]) -> int:
-    """The line that closes the fence opened at `at`; `at` itself when none does."""
-    kind, length = mark[0], len(mark)
-    if length >= hopeless.get(kind, length + 1):
-        return at
-    for number in range(at + 1, len(lines)):
-        closing = _CLOSING.match(lines[number])
-        if closing and closing.group("mark")[0] == kind and len(closing.group("mark")) >= length:
-            return number
-    hopeless[kind] = length
-    return at
+def _mark(pattern: re.Pattern[str], line: str) -> tuple[str, int]:
+    """The kind of fence that a line opens or closes, and how long its mark is; 0 for none."""
+    found = pattern.match(line) if "```" in line or "~~~" in line else None
+    return (found.group("mark")[0], len(found.group("mark"))) if found else ("", 0)
+
+
+def _reach(closing: Sequence[tuple[str, int]]) -> list[Mapping[str, int]]:
+    """For each line the longest mark of either kind that closes a fence behind it."""
+    found: list[Mapping[str, int]] = []
+    longest: Mapping[str, int] = {}
+    for kind, length in reversed(closing):
+        found.append(longest)
+        if length > longest.get(kind, 0):
+            longest = {**longest, kind: length}
+    return found[::-1]
 
 
 def opens_fence(line: str) -> bool:
