@@ -16,27 +16,25 @@ from itertools import pairwise
 
 from foldline.model import Message, Origin, Text
 
-_RETURNED = re.compile(r"\s{0,8}<returncode>-?\d{1,5}</returncode>\s*(?:\Z|<(?:output|warning|exception)\b)")
-_KILLED = "The last command <command>"
-_ENDS = ("</returncode>", "</output>", "</output_tail>", "requiring interactive input.")
-"""mini-swe-agent: how its answers begin, and how they end."""
-_ILL_FORMED = re.compile(r"Please always provide EXACTLY ONE action in triple backticks, found \d{1,3} actions?\.")
-"""What it says to a step that it cannot run."""
-_PROMPT = re.compile(r"\(Open file: [^\n]{0,400}\)\s{1,4}\(Current directory: [^\n]{0,400}\)\s{1,4}bash-\$\s*\Z")
-"""SWE-agent: what each answer ends with, …"""
-_OBSERVES = re.compile(r"\s{0,8}OBSERVATION:[ \t]*\r?\n")
-"""… or begins with, and …"""
-_FIXED = re.compile(
-    r"\s*(?:Your command ran successfully and did not produce any output\.|"
-    r"Old environment output: \(\d{1,9} lines omitted\))\s*\Z"
+_BEGINS = re.compile(
+    r"\s{0,8}(?:"
+    r"(?P<ran><returncode>-?\d{1,5}</returncode>\s*(?:\Z|<(?:output|warning|exception)\b)|The last command <command>)|"
+    r"(?P<malformed>Please always provide EXACTLY ONE action in triple backticks, found \d{1,3} actions?\.)|"
+    r"(?P<stated>OBSERVATION:[ \t]*\r?\n|EXECUTION RESULT of \[[^\]\n]{1,80}\]:|"
+    r"Your command ran successfully and did not produce any output\.\s*\Z|"
+    r"Old environment output: \(\d{1,9} lines omitted\)\s*\Z))"
 )
-"""… what it says in the place of an output."""
-_EXECUTED = re.compile(r"\s{0,8}EXECUTION RESULT of \[[^\]\n]{1,80}\]:")
-"""OpenHands."""
+"""How answers begin: what mini-swe-agent ran, and what it could not run; what SWE-agent and OpenHands state."""
+_ENDS = ("</returncode>", "</output>", "</output_tail>", "requiring interactive input.")
+"""How those of mini-swe-agent end."""
+_PROMPT = re.compile(r"\(Open file: [^\n]{0,400}\)\s{1,4}\(Current directory: [^\n]{0,400}\)\s{1,4}bash-\$\s*\Z")
+"""What SWE-agent's end with."""
 _ACTS = re.compile(r"(?:```|</[\w-]{1,40}>)\s*\Z")
 """How a step ends that wants something done."""
 _LOOK = 1_000
-"""Characters of a message's end in which an end is sought."""
+"""Characters of a message's end in which an end is sought …"""
+_BLANKS = 40
+"""… and blanks that may stand behind one."""
 
 
 def observed(messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -55,14 +53,13 @@ def _is_answer(message: Message, step: Message) -> bool:
     if message.role != "user" or len(message.parts) != 1 or type(message.parts[0]) is not Text:
         return False
     text = message.text
-    if _ILL_FORMED.match(text):
+    begins = _BEGINS.match(text)
+    if begins is None and not text[-_BLANKS:].rstrip().endswith("bash-$"):
+        return False
+    kind = begins.lastgroup if begins else ""
+    if kind == "malformed":
         return True
-    if _RETURNED.match(text) or text.startswith(_KILLED):
-        return text.rstrip().endswith(_ENDS) and "```" in step.text
-    stated = (
-        _OBSERVES.match(text)
-        or _EXECUTED.match(text)
-        or _FIXED.match(text)
-        or _PROMPT.search(text, max(len(text) - _LOOK, 0))
-    )
-    return stated is not None and _ACTS.search(step.text[-_LOOK:]) is not None
+    if kind == "ran":
+        return text[-_LOOK:].rstrip().endswith(_ENDS) and "```" in step.text
+    stated = kind == "stated" or _PROMPT.search(text, max(len(text) - _LOOK, 0)) is not None
+    return stated and _ACTS.search(step.text[-_LOOK:]) is not None
