@@ -4,23 +4,30 @@
 
 It is read off tool calls and their results, by the names and arguments real agents use, and from shell commands where
 they leave no doubt. A call that failed, or has no result, changed nothing. The order is that of the first touch, so the
-same history gives the same text. It is written into checkpoints by the program, never left to a model.
+same history gives the same text. Where the agent commits, it is known what it changed since. It is written into
+checkpoints by the program, never left to a model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from foldline.core.deeds import Deed, Verdict
 from foldline.core.shell import Touch
+from foldline.core.shellwords import runs
 from foldline.core.text import head
 
 MOST_COMMANDS = 40
 """Commands kept, the newest: older ones are in the archive."""
 LONGEST_COMMAND = 1_000
 """Characters of a command that are kept: longer ones are scripts, and told by how they begin."""
+
+
+_COMMITS = re.compile(r"git (?:-\S+ (?:[^\s-]\S* )?){0,6}commit(?![\w-])(?!.*--dry-run)", re.S)
+"""A command that commits."""
 
 
 class Command(NamedTuple):
@@ -40,6 +47,10 @@ class Ledger:
     files: tuple[tuple[str, frozenset[str]], ...] = ()
     moves: tuple[tuple[str, str], ...] = ()
     commands: tuple[Command, ...] = ()
+    committed: bool = False
+    """The agent has committed something."""
+    since: tuple[str, ...] = ()
+    """What it changed, moved or deleted after its last commit, the latest last; everything where it made none."""
 
     @property
     def modified(self) -> tuple[str, ...]:
@@ -77,6 +88,8 @@ class Ledger:
             tuple(files.items()),
             self.moves + later.moves,
             _newest((*reversed(later.commands), *reversed(self.commands))),
+            self.committed or later.committed,
+            later.since if later.committed else _last((*self.since, *later.since)),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -84,6 +97,8 @@ class Ledger:
             "files": [[path, sorted(done)] for path, done in self.files],
             "moves": [list(move) for move in self.moves],
             "commands": [list(command) for command in self.commands],
+            "committed": self.committed,
+            "since": list(self.since),
         }
 
     @classmethod
@@ -92,6 +107,8 @@ class Ledger:
             tuple((path, frozenset(done)) for path, done in saved.get("files", ())),
             tuple((old, new) for old, new in saved.get("moves", ())),
             tuple(Command(text, verdict) for text, verdict in saved.get("commands", ())),
+            saved.get("committed", False),
+            tuple(saved.get("since", ())),
         )
 
 
@@ -99,14 +116,25 @@ def ledger_of(done: Iterable[Deed]) -> Ledger:
     """What was done, as the results show."""
     files: dict[str, frozenset[str]] = {}
     moves: list[tuple[str, str]] = []
-    known = tuple(done)
+    known, committed, since = tuple(done), False, list[str]()
     for deed in known:
         for touch in deed.touched:
             _enter(files, moves, touch)
+            since += [] if touch.action == "read" else [touch.to or touch.path]
+        if commits(deed):
+            committed = True
+            since.clear()
     commands = (
         Command(head(deed.command.strip(), LONGEST_COMMAND), deed.verdict) for deed in reversed(known) if deed.command
     )
-    return Ledger(tuple(files.items()), tuple(moves), _newest(commands))
+    return Ledger(tuple(files.items()), tuple(moves), _newest(commands), committed, _last(since))
+
+
+def commits(deed: Deed) -> bool:
+    """It committed something."""
+    if deed.verdict != "ok" or "commit" not in deed.command:
+        return False
+    return any(_COMMITS.match(run) for run in runs(deed.command))
 
 
 def _enter(files: dict[str, frozenset[str]], moves: list[tuple[str, str]], touch: Touch) -> None:
@@ -121,6 +149,11 @@ def _enter(files: dict[str, frozenset[str]], moves: list[tuple[str, str]], touch
 
 def _do(files: dict[str, frozenset[str]], path: str, action: str) -> None:
     files[path] = files.get(path, frozenset()) - {"deleted"} | {action}
+
+
+def _last(paths: Sequence[str]) -> tuple[str, ...]:
+    """Each once, where it stands last."""
+    return tuple(dict.fromkeys(reversed(paths)))[::-1]
 
 
 def _newest(backwards: Iterable[Command]) -> tuple[Command, ...]:

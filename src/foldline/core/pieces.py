@@ -35,6 +35,8 @@ FRESH_ERRORS, FRESH_CURED = 3, 3
 wrong does it again."""
 FRESH_REACHED = 6
 """Commits, pushes and the like, the newest: what the others came to is in them."""
+MOST_SINCE = 8
+"""Files that are named of those that changed after the last commit: the others are among the changed ones."""
 LEFT_OUT = " left out here)"
 """How a message ends that is shown in part."""
 ROOT = -1
@@ -186,10 +188,25 @@ def files(ledger: Ledger, told: str) -> Iterator[Piece]:
         yield Piece("moved-files", line, RANKS["files"], order, order)
     yield from _paths("deleted-files", _once(ledger.deleted), RANKS["files"])
     yield from _paths("read-files", _once(ledger.read_only), RANKS["read"])
+    if ledger.committed:
+        yield Piece("commits", f"- {_since(_once(ledger.since))}", RANKS["fresh reached"], PRESSING, PRESSING)
     untold = (command for command in ledger.commands if not _is_told(command.text, told))
     for order, command in enumerate(untold):
         line = head(" ⏎ ".join(command.text.strip().splitlines()), 200)
         yield Piece("commands", f"- {in_ticks(line)} — {command.verdict}", RANKS["commands"], order, order)
+
+
+def _since(paths: Sequence[str]) -> str:
+    """Whether there is work that the agent has not committed."""
+    if not paths:
+        return "No file is known to have changed after the agent's last commit."
+    names = list(dict.fromkeys(posixpath.basename(path) or path for path in reversed(paths)))
+    more = f" and {len(names) - MOST_SINCE} more" if len(names) > MOST_SINCE else ""
+    return f"Changed after the agent's last commit: {', '.join(map(_named, names[:MOST_SINCE]))}{more}"
+
+
+def _named(name: str) -> str:
+    return in_ticks(on_one_line(beginning(name, LONGEST_TASK)))
 
 
 def _paths(section: str, paths: Sequence[str], rank: float) -> Iterator[Piece]:
