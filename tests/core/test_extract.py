@@ -211,7 +211,7 @@ def test_what_was_done_last_is_told_with_the_task_where_the_log_has_no_room_for_
     continues, spoke, called = found.immediate_task.split("\n")
     assert continues == "CONTINUE: “fix it”"
     assert re.fullmatch("The assistant last said: “I read all the parts.* …”", spoke)
-    assert re.fullmatch("The last call was Bash: “all the parts.* …”", called)
+    assert re.fullmatch("The last call that these notes stand for was Bash: “all the parts.* …”", called)
     assert estimate(render(found)) <= 1_200
 
 
@@ -228,7 +228,7 @@ def test_code_that_was_written_last_is_closed_and_no_bracket_stands_alone():
 def test_an_answer_is_shown_with_its_question():
     found = summary_of(user("start"), says("Shall I rename it?"), user("yes"), says("", call("a", "Other", x=1)))
     assert found.immediate_task.startswith("CONTINUE: “yes” (in answer to “Shall I rename it?”)")
-    assert found.immediate_task.endswith("The last call was Other")
+    assert found.immediate_task.endswith("The last call that these notes stand for was Other")
 
 
 def test_a_question_without_an_answer_is_no_leave_to_go_on():

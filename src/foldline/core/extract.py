@@ -156,7 +156,7 @@ class Extractor:
         if last and not (spoken and spoken.at >= stop) and not any(line.text in log for line in entries([last])):
             command = command_of(last.calls[-1]).strip()
             tried = f": {quoted(beginning(command, min(length, 120)))}" if command else ""
-            lines.append(f"The last call was {subject(last.calls[-1])}{tried}")
+            lines.append(f"The last call that these notes stand for was {subject(last.calls[-1])}{tried}")
         return "\n".join(lines)
 
 
