@@ -394,3 +394,24 @@ def test_after_a_fold_from_a_pivot_everything_keeps_its_number_and_its_order():
     places = [text.index(word) for word in ("FIRST", "SECOND", "THIRD", "FOURTH", "FIFTH", "SIXTH") if word in text]
     assert places == sorted(places)
     assert len(places) > 3
+
+
+def did(number, name, result="ok", **arguments):
+    call = {"id": f"call-{number}", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+    answer = {"role": "tool", "tool_call_id": f"call-{number}", "content": result}
+    return [{"role": "assistant", "content": f"Step {number}.", "tool_calls": [call]}, answer]
+
+
+@pytest.mark.parametrize(
+    ("last", "told"), [(True, "No file is known to have changed"), (False, "Changed after the agent's")]
+)
+def test_what_is_committed_is_told_as_of_now(last, told):
+    """The commit stands in the step that stays."""
+    messages = [{"role": "user", "content": "Mend the rows."}]
+    steps = [did(n, "Edit", file_path=f"/repo/rows_{n}.py", old_string="a", new_string="b") for n in range(40)]
+    commit = did(99, "Bash", "[main 1a2b3c4] Mend the rows", command="git commit -am 'Mend the rows'")
+    steps = [*steps, commit] if last else [commit, *steps]
+    messages += [message for step in steps for message in step]
+    folded = Compactor(Budget(window=1 << 30, reserve=0)).compact(messages, to=1_800)
+    assert told in folded.checkpoint.text
+    assert len(folded.messages) < 8

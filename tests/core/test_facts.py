@@ -542,6 +542,8 @@ def test_who_goes_on_working_does_not_wait():
     thinking = says("Maybe the cache is stale?\n\n```bash\nls\n```")
     answered = user("<returncode>0</returncode>", origin=Origin.TOOL)
     assert texts(facts(user("fix it"), thinking, answered), "approval") == []
+    asking = says("```bash\nls\n```\n\nIs that all of it?")
+    assert texts(facts(user("fix it"), asking, answered), "approval") == []
     working = facts(user("fix it"), says("Is it stale?"), says("", call("a", "Read")))
     assert texts(working, "approval", "doing") == ["Is it stale?"]
     assert texts(working, "approval") == []

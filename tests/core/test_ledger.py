@@ -188,40 +188,35 @@ def test_a_move_made_by_a_command_is_a_move():
     assert ledger(run("git mv a.py b.py")).moved == (("a.py", "b.py"),)
 
 
+COMMIT = "git commit -q -m x"
+
+
 def test_what_changed_after_the_last_commit_is_known():
-    done = ledger(write("a.py"), edit("b.py"), run("git add -A && git commit -m 'one'"), edit("b.py"), read("c.py"))
+    done = ledger(write("a.py"), edit("b.py"), run(f"git add -A && {COMMIT}"), edit("b.py"), read("c.py"))
     assert done.committed
     assert done.since == ("b.py",)
     assert done.modified == ("a.py", "b.py")
-    assert ledger(edit("a.py"), run("git commit -am x"), delete("a.py")).since == ("a.py",)
-    assert ledger(run("git commit -am x"), edit("a.py"), move("a.py", "b.py"), edit("a.py")).since == ("b.py", "a.py")
+    assert ledger(edit("a.py"), run(COMMIT), delete("a.py")).since == ("a.py",)
+    assert ledger(run(COMMIT), edit("a.py"), move("a.py", "b.py"), edit("a.py")).since == ("b.py", "a.py")
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "git status",
-        "git log --grep commit",
-        "git commit --dry-run -a",
-        "git commit-tree x",
-        "echo git commit",
-        'git stash push -m "before the commit"',
-    ],
+def test_without_a_commit_everything_is_open_and_what_may_be_one_leaves_it_open():
+    assert ledger(edit("a.py"), run("make")).committed is None
+    assert ledger(edit("a.py"), run("make")).since == ("a.py",)
+    assert ledger(run(COMMIT), edit("a.py"), run("git stash"), edit("b.py")).committed is False
+
+
+def test_what_the_messages_that_stay_tell_of_commits_counts_and_nothing_else_of_them():
+    folded, later = ledger(run(COMMIT), edit("a.py")), ledger(run(COMMIT), edit("b.py"))
+    now = folded.as_of(later)
+    assert (now.committed, now.since) == (True, ("b.py",))
+    assert now.modified == ("a.py",)
+    assert folded.as_of(Ledger()) == folded
+
+
+some_deed = st.one_of(
+    st.builds(edit, some_path), st.builds(read, some_path), st.sampled_from([run(COMMIT), run("git stash")])
 )
-def test_what_does_not_commit_leaves_it_open(command):
-    done = ledger(edit("a.py"), run(command))
-    assert not done.committed
-    assert done.since == ("a.py",)
-
-
-@pytest.mark.parametrize("command", ["git -C /repo commit -m x", "cd /repo; git commit --amend", "A=1 git commit"])
-def test_commits_have_many_forms(command):
-    assert ledger(edit("a.py"), run(command)).since == ()
-    assert ledger(edit("a.py"), run(command)).committed
-    assert not ledger(edit("a.py"), run(command, "failed")).committed
-
-
-some_deed = st.one_of(st.builds(edit, some_path), st.builds(read, some_path), st.just(run("git commit -am x")))
 
 
 @given(st.lists(some_deed), st.lists(some_deed))

@@ -14,21 +14,17 @@ from foldline.model import Media, Message, Origin, Text, ToolCall
 from foldline.reading import Reader
 
 ACTS = "THOUGHT: I look.\n\n```bash\nls\n```"
-PROMPT = "(Open file: n/a)\n(Current directory: /repo)\nbash-$"
 ANSWERS = [
     "<returncode>0</returncode>\n<output>\na.py\n</output>",
     "<returncode>0</returncode>\n<warning>\nlong\n</warning><output_head>\na\n</output_head>\n<output_tail>\nb\n</output_tail>",
     "<returncode>-15</returncode>",
     "The last command <command>x</command> timed out and has been killed.\nThe output of the command was:\n"
     " <output>\n1\n</output>\nPlease try another command and make sure to avoid those requiring interactive input.",
-    "Please always provide EXACTLY ONE action in triple backticks, found 2 actions.\nPlease format your action so.",
-    "EXECUTION RESULT of [execute_bash]:\na.py",
-    f"a.py\n\n{PROMPT}",
-    "OBSERVATION:\na.py",
-    "Your command ran successfully and did not produce any output.",
-    "Old environment output: (12 lines omitted)",
+    "Please always provide EXACTLY ONE action in triple backticks, found 2 actions.\n<response_example>\nx\n"
+    "</response_example>\n(you will not be able to continue working on this task after that).",
 ]
-"""As the programs of such agents write them."""
+"""As mini-swe-agent writes them."""
+PROMPT = "(Open file: n/a)\n(Current directory: /repo)\nbash-$"
 MINE = "Never touch vendor/; the real bug is in loader.py."
 
 
@@ -47,10 +43,6 @@ def origins(*messages):
 @pytest.mark.parametrize("text", ANSWERS)
 def test_an_answer_behind_a_step_is_a_tools_word(text):
     assert origins(user("Mend it."), says(ACTS), user(text)) == [Origin.USER, Origin.ASSISTANT, Origin.TOOL]
-
-
-def test_a_step_may_end_with_a_tag():
-    assert origins(says("I look.\n<command>\nls\n</command>"), user("OBSERVATION:\nnothing"))[-1] is Origin.TOOL
 
 
 @pytest.mark.parametrize("text", ANSWERS)
@@ -72,6 +64,12 @@ def test_where_anything_is_called_nobody_answers_in_a_text(text):
     [
         f"Observation: rows with umlauts vanish. {MINE}",
         f"Observation:\n{MINE}",
+        f"OBSERVATION:\n{MINE}",
+        f"OBSERVATION:\na.py\n{MINE}",
+        f"EXECUTION RESULT of [execute_bash]:\na.py\n{MINE}",
+        f"{MINE} Here is my terminal:\nKeyError\n{PROMPT}",
+        f"Please always provide EXACTLY ONE action in triple backticks, found 0 actions. {MINE}",
+        f"{ANSWERS[4]}\n{MINE}",
         f"OBSERVATIONS: {MINE}",
         f"It printed <returncode>0</returncode>. {MINE}",
         f"{ANSWERS[0]}\n\nThat is what I get. {MINE}",
@@ -97,7 +95,7 @@ def test_more_than_the_answer_is_not_an_answer(text):
         assert origins(says(ACTS), told)[-1] is Origin.USER
 
 
-@pytest.mark.parametrize("text", [f"{MINE} Here is my terminal:\nKeyError\n{PROMPT}", *ANSWERS[5:]])
+@pytest.mark.parametrize("text", ANSWERS[:4])
 def test_behind_a_step_that_runs_nothing_there_is_no_answer(text):
     assert origins(says("I have fixed it. Please run it."), user(text))[-1] is Origin.USER
 

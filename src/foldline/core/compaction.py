@@ -294,6 +294,7 @@ class Compaction:
         span = self.spans.span(cut)
         settings, stay = self._clamped(cut, step)
         ledger = self.spans.ledger(span)
+        done = self.spans.as_it_is(ledger, span)
         snapshot = self._snapshot(span, step)
         frame = self.spans.frame(cut, span, terse=step.terse)
         told = self.spans.told(cut, span, scarce=self.rooms.scarce or (step.terse and not step.clamp_user))
@@ -303,15 +304,15 @@ class Compaction:
         else:
             share = self._share(step)
             left, stay = self._left(share, cut, stay)
-            room, space = self.rooms.inside(share, around, told, ledger, left, stay)
+            room, space = self.rooms.inside(share, around, told, done, left, stay)
         written = yield from self._written(cut, span, space, options)
         frame = replace(frame, author=written.author or frame.author)
-        composed = compose(written.summary, told, ledger, snapshot, frame, room, self.size)
+        composed = compose(written.summary, told, done, snapshot, frame, room, self.size)
         spare = room - composed.tokens
         if spare > SPARE and written.author == EXTRACTED and not composed.left_out:  # the log takes what notes leave
             space = self.size(render(written.summary)) + spare
             longer = yield from self._written(cut, span, space, replace(options, cheap=None, fallback=None))
-            fuller = compose(longer.summary, told, ledger, snapshot, frame, room, self.size)
+            fuller = compose(longer.summary, told, done, snapshot, frame, room, self.size)
             if all(section == "read-files" for section, _ in fuller.left_out):  # nothing else gives way to a log
                 written, composed = longer, fuller
         checkpoint = self.spans.checkpoint(cut, span, written, ledger, composed.text)

@@ -61,7 +61,8 @@ _LOOK = 400
 _SHORT = 2_000
 """Characters of an output in which a shell says nothing else."""
 _FENCE = re.compile(r"^```(?:bash|mswea_bash_command)[ \t]*\n(.*?)\n```", re.M | re.S)
-_ANSWERS = "<returncode>"
+ANSWERS = "<returncode>"
+"""How a shell answers a command in a text."""
 _TESTS_FAILED = re.compile(r"\b[1-9]\d{0,4} failed\b")
 _TESTS_LOOK = 600
 """Characters at the end of a command's output in which a test run says how it went …"""
@@ -165,7 +166,7 @@ def _tests_failed(command: str, result: ToolResult | None) -> bool:
 
 def _fenced(at: int, message: Message, answer: Message) -> Iterator[Deed]:
     """The one command of a text, when a shell answers with its return code."""
-    if answer.origin is not Origin.TOOL or not answer.text.startswith(_ANSWERS):
+    if answer.origin is not Origin.TOOL or not answer.text.startswith(ANSWERS):
         return
     commands = _FENCE.findall(message.text)
     if len(commands) == 1:

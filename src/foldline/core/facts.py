@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from foldline.core.announced import announced, announces
-from foldline.core.deeds import Deed
+from foldline.core.deeds import ANSWERS, Deed
 from foldline.core.errors_seen import FORGOTTEN, REFUSED, is_open, since, troubles
 from foldline.core.offers import names_several, put, taken
 from foldline.core.plans import LISTED, latest_tasks, listed
@@ -304,7 +304,9 @@ def _is_work(messages: Sequence[Message], at: int) -> bool:
         return True
     if message.origin is Origin.TOOL:
         step = messages[at - 1] if at else None
-        return step is not None and _speaks(step) and _RUNS.search(step.text[-ENDING:]) is not None
+        if step is None or not _speaks(step):
+            return False
+        return message.text.startswith(ANSWERS) or _RUNS.search(step.text[-ENDING:]) is not None
     return _speaks(message)
 
 

@@ -10,24 +10,19 @@ checkpoints by the program, never left to a model.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from foldline.core.commits import committed
 from foldline.core.deeds import Deed, Verdict
 from foldline.core.shell import Touch
-from foldline.core.shellwords import runs
 from foldline.core.text import head
 
 MOST_COMMANDS = 40
 """Commands kept, the newest: older ones are in the archive."""
 LONGEST_COMMAND = 1_000
 """Characters of a command that are kept: longer ones are scripts, and told by how they begin."""
-
-
-_COMMITS = re.compile(r"git (?:-\S+ (?:[^\s-]\S* )?){0,6}commit(?![\w-])(?!.*--dry-run)", re.S)
-"""A command that commits."""
 
 
 class Command(NamedTuple):
@@ -47,10 +42,11 @@ class Ledger:
     files: tuple[tuple[str, frozenset[str]], ...] = ()
     moves: tuple[tuple[str, str], ...] = ()
     commands: tuple[Command, ...] = ()
-    committed: bool = False
-    """The agent has committed something."""
+    committed: bool | None = None
+    """The agent's last commit is known; False: it may have committed since, or taken something back; None: it did
+    neither."""
     since: tuple[str, ...] = ()
-    """What it changed, moved or deleted after its last commit, the latest last; everything where it made none."""
+    """What it changed, moved or deleted after that, the latest last; everything where it made none."""
 
     @property
     def modified(self) -> tuple[str, ...]:
@@ -88,9 +84,14 @@ class Ledger:
             tuple(files.items()),
             self.moves + later.moves,
             _newest((*reversed(later.commands), *reversed(self.commands))),
-            self.committed or later.committed,
-            later.since if later.committed else _last((*self.since, *later.since)),
+            self.committed if later.committed is None else later.committed,
+            _last((*self.since, *later.since)) if later.committed is None else later.since,
         )
+
+    def as_of(self, later: Ledger) -> Ledger:
+        """The same, and of commits what is known after that."""
+        both = self.then(later)
+        return replace(self, committed=both.committed, since=both.since)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -107,7 +108,7 @@ class Ledger:
             tuple((path, frozenset(done)) for path, done in saved.get("files", ())),
             tuple((old, new) for old, new in saved.get("moves", ())),
             tuple(Command(text, verdict) for text, verdict in saved.get("commands", ())),
-            saved.get("committed", False),
+            saved.get("committed"),
             tuple(saved.get("since", ())),
         )
 
@@ -116,25 +117,18 @@ def ledger_of(done: Iterable[Deed]) -> Ledger:
     """What was done, as the results show."""
     files: dict[str, frozenset[str]] = {}
     moves: list[tuple[str, str]] = []
-    known, committed, since = tuple(done), False, list[str]()
+    known, state, since = tuple(done), None, list[str]()
     for deed in known:
         for touch in deed.touched:
             _enter(files, moves, touch)
             since += [] if touch.action == "read" else [touch.to or touch.path]
-        if commits(deed):
-            committed = True
+        if (now := committed(deed)) is not None:
+            state = now
             since.clear()
     commands = (
         Command(head(deed.command.strip(), LONGEST_COMMAND), deed.verdict) for deed in reversed(known) if deed.command
     )
-    return Ledger(tuple(files.items()), tuple(moves), _newest(commands), committed, _last(since))
-
-
-def commits(deed: Deed) -> bool:
-    """It committed something."""
-    if deed.verdict != "ok" or "commit" not in deed.command:
-        return False
-    return any(_COMMITS.match(run) for run in runs(deed.command))
+    return Ledger(tuple(files.items()), tuple(moves), _newest(commands), state, _last(since))
 
 
 def _enter(files: dict[str, frozenset[str]], moves: list[tuple[str, str]], touch: Touch) -> None:

@@ -35,6 +35,8 @@ FRESH_ERRORS, FRESH_CURED = 3, 3
 wrong does it again."""
 FRESH_REACHED = 6
 """Commits, pushes and the like, the newest: what the others came to is in them."""
+PASSING = ("/tmp/", "/var/tmp/", "/dev/")  # noqa: S108 - names to leave out, nothing is written there
+"""Folders of what nobody commits."""
 MOST_SINCE = 8
 """Files that are named of those that changed after the last commit: the others are among the changed ones."""
 LEFT_OUT = " left out here)"
@@ -189,7 +191,13 @@ def files(ledger: Ledger, told: str) -> Iterator[Piece]:
     yield from _paths("deleted-files", _once(ledger.deleted), RANKS["files"])
     yield from _paths("read-files", _once(ledger.read_only), RANKS["read"])
     if ledger.committed:
-        yield Piece("commits", f"- {_since(_once(ledger.since))}", RANKS["fresh reached"], PRESSING, PRESSING)
+        yield Piece(
+            "commits",
+            f"- {_since([path for path in _once(ledger.since) if not path.startswith(PASSING)])}",
+            RANKS["fresh reached"],
+            PRESSING,
+            PRESSING,
+        )
     untold = (command for command in ledger.commands if not _is_told(command.text, told))
     for order, command in enumerate(untold):
         line = head(" ⏎ ".join(command.text.strip().splitlines()), 200)

@@ -96,7 +96,13 @@ class Spans:
 
     def ledger(self, span: Span) -> Ledger:
         before = self._before(span.previous, span.messages)
-        return reduce(Ledger.then, (*(checkpoint.ledger for checkpoint in before), ledger_of(span.deeds)))
+        found = reduce(Ledger.then, (*(checkpoint.ledger for checkpoint in before), ledger_of(span.deeds)))
+        return replace(found, committed=False, since=()) if span.pivot else found  # what was first is not known
+
+    def as_it_is(self, ledger: Ledger, span: Span) -> Ledger:
+        """The ledger with what is committed by now: the messages that stay may tell more of it."""
+        stop = span.start + len(span.messages)
+        return ledger.as_of(ledger_of(self.story.deeds(stop, len(self.ground.messages))))
 
     def frame(self, cut: int, span: Span, *, terse: bool = False) -> Frame:
         kept = cut < len(self.ground.messages) and self.options.direction == "up-to"

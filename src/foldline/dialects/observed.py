@@ -2,10 +2,10 @@
 
     messages ── observed ──> the same, the environment's answers under the origin TOOL
 
-Such agents write their command into their text, and their program sends the answer as a user message. It is known by
-the whole form that these programs give it, from beginning to end, behind a step of the model's, in a conversation in
-which nothing is called otherwise. Where a person may have said a part of it, all of it stays that person's words: what
-a tool said among them is the lesser harm. Transcripts of such agents say more: swe_agent.py.
+Such agents write their command into their text, and their program sends the answer as a user message. That of
+mini-swe-agent is known by its whole form, from beginning to end, behind a step of the model's, in a conversation in
+which nothing is called otherwise. Others begin or end in their own way, but not both: a person's words could stand in
+them, or the task itself, and these are worth more than a label on a tool's. Transcripts say more: swe_agent.py.
 """
 
 from __future__ import annotations
@@ -17,24 +17,17 @@ from itertools import pairwise
 from foldline.model import Message, Origin, Text
 
 _BEGINS = re.compile(
-    r"\s{0,8}(?:"
-    r"(?P<ran><returncode>-?\d{1,5}</returncode>\s*(?:\Z|<(?:output|warning|exception)\b)|The last command <command>)|"
-    r"(?P<malformed>Please always provide EXACTLY ONE action in triple backticks, found \d{1,3} actions?\.)|"
-    r"(?P<stated>OBSERVATION:[ \t]*\r?\n|EXECUTION RESULT of \[[^\]\n]{1,80}\]:|"
-    r"Your command ran successfully and did not produce any output\.\s*\Z|"
-    r"Old environment output: \(\d{1,9} lines omitted\)\s*\Z))"
+    r"\s{0,8}(?:<returncode>-?\d{1,5}</returncode>\s*(?:\Z|<(?:output|warning|exception)\b)|The last command <command>|"
+    r"Please always provide EXACTLY ONE action in triple backticks, found \d{1,3} actions?\.)"
 )
-"""How answers begin: what mini-swe-agent ran, and what it could not run; what SWE-agent and OpenHands state."""
-_ENDS = ("</returncode>", "</output>", "</output_tail>", "requiring interactive input.")
-"""How those of mini-swe-agent end."""
-_PROMPT = re.compile(r"\(Open file: [^\n]{0,400}\)\s{1,4}\(Current directory: [^\n]{0,400}\)\s{1,4}bash-\$\s*\Z")
-"""What SWE-agent's end with."""
-_ACTS = re.compile(r"(?:```|</[\w-]{1,40}>)\s*\Z")
-"""How a step ends that wants something done."""
-_LOOK = 1_000
-"""Characters of a message's end in which an end is sought …"""
-_BLANKS = 40
-"""… and blanks that may stand behind one."""
+"""What was run, what took too long, and what could not be run."""
+_ENDS = (
+    *("</returncode>", "</output>", "</output_tail>", "requiring interactive input."),
+    *("</response_example>", "working on this task after that).", "replacing them with ```bash."),
+)
+"""How each of them ends."""
+_LOOK = 100
+"""Characters of a message's end in which that is sought."""
 
 
 def observed(messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -53,13 +46,6 @@ def _is_answer(message: Message, step: Message) -> bool:
     if message.role != "user" or len(message.parts) != 1 or type(message.parts[0]) is not Text:
         return False
     text = message.text
-    begins = _BEGINS.match(text)
-    if begins is None and not text[-_BLANKS:].rstrip().endswith("bash-$"):
+    if not text[-_LOOK:].rstrip().endswith(_ENDS) or not _BEGINS.match(text):
         return False
-    kind = begins.lastgroup if begins else ""
-    if kind == "malformed":
-        return True
-    if kind == "ran":
-        return text[-_LOOK:].rstrip().endswith(_ENDS) and "```" in step.text
-    stated = kind == "stated" or _PROMPT.search(text, max(len(text) - _LOOK, 0)) is not None
-    return stated and _ACTS.search(step.text[-_LOOK:]) is not None
+    return "```" in step.text or text.lstrip().startswith("Please")

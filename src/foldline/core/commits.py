@@ -1,0 +1,56 @@
+"""Commits: whether the agent put its work into a repository, as far as the answers tell.
+
+    deed ── committed ──> True, False (it may have), None (it did not)
+
+True only where git says so itself, or where a quiet commit can have ended no other way. What may have committed, or
+taken changes back, leaves it open what is committed: then nothing is said until the next commit that is sure.
+"""
+
+from __future__ import annotations
+
+import re
+
+from foldline.core.deeds import Deed
+from foldline.core.shellwords import runs
+
+_SAYS_SO = re.compile(r"^[ \t]{0,4}\[[^\[\]\n]{1,160} [0-9a-f]{7,40}\] ", re.M)
+"""`[main 1a2b3c4] What was done`."""
+_LOOK = 20_000
+"""Characters of an answer in which it is sought."""
+_COMMITTING = re.compile(r"\b(?:commit|merge|cherry-pick|revert|rebase|am)\b")
+"""What git says it to."""
+_CHANGES = re.compile(
+    r"(?:\S*/)?git (?:-\S+ (?:[^\s-]\S* )?){0,6}"
+    r"(?:(?:commit|cherry-pick|revert|rebase|am|reset|restore|stash)(?![\w-])|checkout (?:.* )?(?:--|\.)(?:\s|$))"
+)
+"""A command that commits, or takes back what was changed or committed."""
+_QUIET = re.compile(r"\s(?:-[a-pr-z]*q[a-z]*|--quiet)(?:\s|$)")
+_ELSEWHERE = re.compile(r"\bgit (?:init|clone)\b")
+"""Another repository is being made, and what is committed then is not the work."""
+
+
+def committed(deed: Deed) -> bool | None:
+    """Whether its changes, and all before them, are committed."""
+    if not deed.command:
+        return False if "commit" in deed.call.name.lower() else None
+    if _ELSEWHERE.search(deed.command):
+        return None
+    text = deed.result.text[:_LOOK] if deed.result else ""
+    commits = "git" in deed.command and _COMMITTING.search(deed.command) is not None
+    said = commits and _SAYS_SO.search(text) is not None
+    changes = any(touch.action != "read" for touch in deed.touched)
+    if said:
+        return not changes  # what the command changed besides may have come before or after
+    found = [run for run in runs(deed.command) if _CHANGES.match(run)]
+    if not found:
+        return None
+    quiet = [run for run in found if _COMMITTING.search(run) and _QUIET.search(run)]
+    if deed.failed and not quiet:
+        return None
+    return quiet == found and not changes and _is_sure(deed)
+
+
+def _is_sure(deed: Deed) -> bool:
+    """It succeeded, and nothing in the command can hide that a part of it did not."""
+    joined = deed.command.strip().replace("&&", " ")
+    return deed.verdict == "ok" and not deed.failed and not any(sign in joined for sign in "|;&\n")

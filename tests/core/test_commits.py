@@ -1,0 +1,94 @@
+"""A commit is one where git says so; where it may have been one, nothing is said."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from foldline.core.commits import committed
+from foldline.core.cycles import pair
+from foldline.core.deeds import deeds
+from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
+
+SAYS_SO = "[main 1a2b3c4] One more\n 1 file changed"
+
+
+def ran(command, said="", is_error=False, tool="Bash"):
+    call = Message("assistant", Origin.ASSISTANT, (ToolCall("a", tool, json.dumps({"command": command})),))
+    answer = Message("user", Origin.TOOL, (ToolResult("a", (Text(said),), is_error=is_error),))
+    [deed] = deeds((call, answer), pair((call, answer), Grammar()))
+    return committed(deed)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git commit -m 'One more'",
+        "cd /repo && git add -A && git -c user.name=a -c user.email=b commit -m x 2>&1 | tail -5",
+        "/usr/bin/git commit --amend --no-edit; git status",
+        "bash -c 'git commit -am x'",
+        "git cherry-pick 1a2b3c4",
+        'git commit -m "$(cat <<EOF\nOne more\nEOF\n)" && git push',
+    ],
+)
+@pytest.mark.parametrize("is_error", [False, True])
+def test_git_says_so_itself_whatever_came_after(command, is_error):
+    """A push that was rejected takes no commit back."""
+    assert ran(command, f"{SAYS_SO}\n ! [rejected] main -> main" if is_error else SAYS_SO, is_error) is True
+
+
+@pytest.mark.parametrize(
+    "command", ["git commit -q -m x", "git add -A && git commit -aqm 'x'", "git commit --quiet -m x"]
+)
+def test_a_quiet_commit_that_ended_well_is_one(command):
+    assert ran(command) is True
+    assert ran(command, "error: pathspec", is_error=True) is False
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("git commit -m x 2>&1 | tail -20", "ruff....Failed\n- hook id: ruff"),
+        ("git commit -q -m x 2>&1 | tail -3", ""),
+        ("git commit -q -m x; git status", "On branch main"),
+        ("git commit -m x || true", "nothing to commit, working tree clean"),
+        ("git commit --dry-run", "On branch main"),
+        ("git commit -q -m x && sed -i s/1/2/ version.txt", ""),
+        ("git reset --soft HEAD~1", ""),
+        ("git stash", "Saved working directory"),
+        ("git checkout -- src/rows.py", ""),
+        ("git checkout .", "Updated 2 paths from the index"),
+        ("git rebase --continue", "Successfully rebased"),
+    ],
+)
+def test_what_may_have_committed_or_taken_back_leaves_it_open(command, said):
+    assert ran(command, said) is False
+
+
+def test_another_tool_may_commit_too():
+    assert ran("", "done", tool="git_commit") is False
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git status",
+        "git log --grep commit",
+        "git commit-tree x",
+        "echo git commit",
+        "make test",
+        "git push",
+        "git checkout -b next",
+    ],
+)
+def test_the_rest_does_neither(command):
+    assert ran(command, "fine") is None
+
+
+def test_a_commit_that_failed_is_none():
+    assert ran("git commit -m x", "nothing to commit, working tree clean", is_error=True) is None
+
+
+def test_what_is_committed_into_a_new_repository_is_not_the_work():
+    assert ran("cd /tmp/try && git init -q && git commit -m x", "[main (root-commit) 1a2b3c4] x") is None
