@@ -33,11 +33,10 @@ def committed(deed: Deed) -> bool | None:
     """Whether its changes, and all before them, are committed."""
     if not deed.command:
         return False if "commit" in deed.call.name.lower() else None
-    if _ELSEWHERE.search(deed.command):
+    if "git" not in deed.command or _ELSEWHERE.search(deed.command):  # most have nothing to do with it
         return None
     text = deed.result.text[:_LOOK] if deed.result else ""
-    commits = "git" in deed.command and _COMMITTING.search(deed.command) is not None
-    said = commits and _SAYS_SO.search(text) is not None
+    said = _COMMITTING.search(deed.command) is not None and _SAYS_SO.search(text) is not None
     changes = any(touch.action != "read" for touch in deed.touched)
     if said:
         return not changes  # what the command changed besides may have come before or after
