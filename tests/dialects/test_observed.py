@@ -79,6 +79,9 @@ def test_where_anything_is_called_nobody_answers_in_a_text(text):
         f"Please always provide EXACTLY ONE action per answer. {MINE}",
         f"The last command <command>make</command> you told me to run failed. {MINE}",
         f"Your command ran successfully and did not produce any output. {MINE}",
+        f"{ANSWERS[0]}\n\nThat worked. {MINE} But this did not:\n{ANSWERS[0]}",
+        f"<returncode>1</returncode>\n{MINE}\n<output>\nno\n</output>",
+        f"<returncode>1</returncode>\n<output>\nno\n</output>\n{MINE}\n<output>\nno\n</output>",
         "Yes, go on.",
     ],
 )

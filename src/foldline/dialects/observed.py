@@ -26,6 +26,8 @@ _ENDS = (
     *("</response_example>", "working on this task after that).", "replacing them with ```bash."),
 )
 """How each of them ends."""
+_ONCE = ("</returncode>", "</output>", "</output_tail>", "</response_example>")
+"""What stands in an answer once."""
 _LOOK = 100
 """Characters of a message's end in which that is sought."""
 
@@ -47,5 +49,7 @@ def _is_answer(message: Message, step: Message) -> bool:
         return False
     text = message.text
     if not text[-_LOOK:].rstrip().endswith(_ENDS) or not _BEGINS.match(text):
+        return False
+    if any(text.count(mark) > 1 for mark in _ONCE):  # somebody may speak between two that were pasted
         return False
     return "```" in step.text or text.lstrip().startswith("Please")
