@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -62,20 +61,30 @@ Many peers take four characters for a token unless they are given a tokenizer; p
 
 QUALITY = """## What is kept, without a model
 
-{count} made-up sessions of a programmer at work, of about {tokens:,} tokens before the cut; a tenth is asked for. The
-metrics are those of `foldline eval`: *XF* is how much of what the agent then wrote the view explains, *gFRR* the share
-of the names it then used that stand in the view with their surroundings, *VAS* the lines it wrote again that stand
-there word for word, *UIR* the user's sentences, *constraints* fifteen planted side remarks. *Kept* is the size of what
-came back, as a share: compare at that. A view that a provider would refuse scores 0.
+A tenth of each conversation is asked for. The metrics are those of `foldline eval`: *XF* is how much of what the agent
+then wrote the view explains, *gFRR* the share of the names it then used that stand in the view with their surroundings,
+*VAS* the lines it wrote again that stand there word for word, *UIR* the user's sentences, *constraints* fifteen planted
+side remarks. *Kept* is the size of what came back, as a share: compare at that. *Sound* is the share of the sessions
+that came back in a form a provider takes; all others score 0.
+"""
 
-Made-up sessions show the mechanics, no more; real sessions are measured by `foldline eval`. Half of the edits in them
-go to a file read lately and half to any file read before; with none or all of them to the former, single figures move
-by up to .4, so small gaps mean nothing.
+REAL = """### Real sessions
+
+{count} sessions of people at work with coding agents, most of them with Claude Code, each cut once at random, of about
+{tokens:,} tokens before the cut. They lie beside the checkout this page was made from and are no part of it.
+"""
+
+MADE_UP = """### Made-up sessions
+
+{count} sessions of a made-up programmer, of about {tokens:,} tokens before the cut, which anybody can measure. They
+show the mechanics, no more: this programmer copies what he changes out of files, half of them read lately and half read
+at any time before, and explains nothing. With none or all of them read lately single figures move by up to .4, so small
+gaps mean nothing. Real agents go on from what they said and did.
 """
 
 BETTER = """## Where somebody else is better
 
-Of what is kept, only those who kept at most twice the size that was asked for.
+Of what is kept, only those who kept at most twice the size that was asked for. *(made up)* is of made-up sessions.
 """
 
 MACHINE = """Measured on {cores} cores of {cpu}, {system}, Python {python}. The machine is shared, so
@@ -91,14 +100,13 @@ def line(row: Row) -> str:
     cells += [_ms(large, "first").rjust(9), _ms(large, "next").rjust(8), _ms(large, "peak").rjust(6)]
     cells.append(f"{row.cuts.refused}/{row.cuts.count}".rjust(9) if row.cuts else "-".rjust(9))
     cells.append(str(row.cuts.over).rjust(6) if row.cuts else "-".rjust(6))
-    return "".join([*cells, *(_share(row.kept.get(name)).rjust(6) for name in ("xf", "uir"))])
+    return "".join([*cells, *(_share((row.real or row.kept).get(name)).rjust(6) for name in ("xf", "uir"))])
 
 
-def page(missing: Mapping[str, str], exam: Exam, cuts: int, rounds: int) -> str:
+def page(missing: Mapping[str, str], exams: Mapping[str, Exam], cuts: int, rounds: int) -> str:
     """The whole page, from what was measured last of everyone."""
     measured = {peer.name: found for peer in (US, *PEERS) if peer.name not in missing and (found := kept(peer))}
     rows = [row for found in measured.values() for row in found.rows]
-    tokens = round(statistics.mean(ruler.split.tokens for ruler in exam.rulers), -3)
     parts = [
         INTRO,
         _machine(),
@@ -109,8 +117,8 @@ def page(missing: Mapping[str, str], exam: Exam, cuts: int, rounds: int) -> str:
         ),
         CUTS.format(count=cuts),
         _table(("", "refused", "mostly", "raised", "over", "reached"), [_cut(row) for row in rows if row.cuts]),
-        QUALITY.format(count=len(exam.rulers), tokens=int(tokens)),
-        _table(("", "kept", "XF", "gFRR", "VAS", "UIR", "constraints"), [_kept(row) for row in rows if row.kept]),
+        QUALITY,
+        *(part for name, text in (("real", REAL), ("kept", MADE_UP)) for part in _scores(rows, name, text, exams)),
         BETTER,
         _losses(rows),
         "## Versions and settings\n",
@@ -162,9 +170,24 @@ def _cut(row: Row) -> list[str]:
     return [_name(row), str(cuts.refused), cuts.why, str(cuts.raised), f"{cuts.over}{mark}", reached]
 
 
-def _kept(row: Row) -> list[str]:
-    share = row.kept["share"]
-    return [_name(row), "-" if share is None else f"{share:.1%}", *(_share(row.kept[name]) for name in METRICS)]
+def _scores(rows: Sequence[Row], name: str, text: str, exams: Mapping[str, Exam]) -> list[str]:
+    """One table of scores; nothing where these sessions were not there."""
+    if name not in exams:
+        return []
+    exam = exams[name]
+    return [
+        text.format(count=len(exam.rulers), tokens=exam.tokens),
+        _table(
+            ("", "kept", "XF", "gFRR", "VAS", "UIR", "constraints", "sound"),
+            [_kept(row, found) for row in rows if (found := getattr(row, name))],
+        ),
+    ]
+
+
+def _kept(row: Row, found: Mapping[str, float | None]) -> list[str]:
+    share = found["share"]
+    scores = [_share(found[name]) for name in (*METRICS, "sound")]
+    return [_name(row), "-" if share is None else f"{share:.1%}", *scores]
 
 
 def _losses(rows: Sequence[Row]) -> str:
@@ -175,7 +198,8 @@ def _losses(rows: Sequence[Row]) -> str:
         ("refused", lambda row: float(row.cuts.refused) if row.cuts else None),
         ("raised", lambda row: float(row.cuts.raised) if row.cuts else None),
         ("over the size asked", lambda row: float(row.cuts.over) if row.cuts and row.asked == "tokens" else None),
-        *((name, _metric(name)) for name in METRICS),
+        *((name, _metric("real", name)) for name in METRICS),
+        *((f"{name} (made up)", _metric("kept", name)) for name in METRICS),
     ]
     lines = [text for name, value in columns if (text := _loss(rows, name, value))]
     return "\n".join(lines or ["Nowhere in this run."]) + "\n"
@@ -189,11 +213,12 @@ def _time(size: int, key: str) -> Callable[[Row], float | None]:
     return value
 
 
-def _metric(name: str) -> Callable[[Row], float | None]:
+def _metric(exam: str, name: str) -> Callable[[Row], float | None]:
     """Higher is better, so it is turned round; who kept far too much is not compared."""
 
     def value(row: Row) -> float | None:
-        found, share = row.kept.get(name), row.kept.get("share")
+        scores = getattr(row, exam)
+        found, share = scores.get(name), scores.get("share")
         return None if found is None or share is None or share > TOO_MUCH else -found
 
     return value

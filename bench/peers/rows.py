@@ -30,6 +30,9 @@ class Row:
     """Ours at the larger size, measured just before it."""
     cuts: Verdict | None = None
     kept: dict[str, float | None] = field(default_factory=dict)
+    """The scores on made-up sessions …"""
+    real: dict[str, float | None] = field(default_factory=dict)
+    """… and on real ones, where they lie beside this checkout."""
 
 
 @dataclass(frozen=True)

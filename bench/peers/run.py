@@ -19,13 +19,13 @@ from typing import Any
 import chats
 import envs
 import report
-from judge import Exam, tokens, verdict
+from judge import Exam, made_up, real, tokens, verdict
 from report import LARGE, SMALL
 from roster import PEERS, US, Peer
 from rows import Row, Speed, keep
 
-ROUNDS, HARD, SESSIONS = 3, 200, 6
-"""Rounds of the clock, conversations that are hard to cut, sessions that are scored."""
+ROUNDS, HARD, SESSIONS, REAL = 3, 200, 6, 30
+"""Rounds of the clock, conversations that are hard to cut, sessions that are scored: made-up ones and real ones."""
 SHARE = 0.2
 """What is asked of the long conversations."""
 KEPT = 0.1
@@ -39,10 +39,12 @@ OURS = {False: "fit", True: "fit, model"}
 
 
 class Bench:
-    def __init__(self, rounds: int, cuts: int, sessions: int) -> None:
+    def __init__(self, rounds: int, cuts: int, sessions: int, real_sessions: int) -> None:
         self.rounds = rounds
-        self.exam = Exam(sessions, KEPT)
-        self.scored = self.exam.given()
+        self.exams = {"kept": Exam(made_up(sessions), KEPT)}
+        if rulers := real(real_sessions):
+            self.exams["real"] = Exam(rulers, KEPT)
+        self.scored = {name: exam.given() for name, exam in self.exams.items()}
         self.hard = [asked(messages, share) for messages, share in chats.hard_chats(cuts)]
         self.long = {size: asked(chats.long_chat(size), SHARE) for size in (SMALL, LARGE)}
 
@@ -76,8 +78,8 @@ class Bench:
         try:
             outcomes = envs.send(peer, {**job, "chats": self.hard}, LIMIT * 4)
             row.cuts = verdict([chat["tokens"] for chat in self.hard], outcomes)
-            if not row.scripted:
-                row.kept = self.exam.scores(envs.send(peer, {**job, "chats": self.scored}, LIMIT * 4))
+            for name, exam in self.exams.items() if not row.scripted else ():
+                setattr(row, name, exam.scores(envs.send(peer, {**job, "chats": self.scored[name]}, LIMIT * 4)))
         except (envs.Late, envs.Broken) as error:
             print(f"{peer.name} {row.part}: {type(error).__name__} {error}", file=sys.stderr)
 
@@ -104,7 +106,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     chosen = [peer for peer in (US, *PEERS) if not options.peers or peer.name in options.peers.split(",")]
-    bench = Bench(1, 20, 2) if options.quick else Bench(ROUNDS, HARD, SESSIONS)
+    bench = Bench(1, 20, 2, 4) if options.quick else Bench(ROUNDS, HARD, SESSIONS, REAL)
     missing = installed(chosen)
     print(report.HEAD)
     for peer in (peer for peer in chosen if peer.name not in missing):
@@ -117,7 +119,7 @@ def main() -> int:
             if not options.quick:
                 keep(peer, rows)
     if not options.quick:
-        report.TARGET.write_text(report.page(missing, bench.exam, HARD, ROUNDS), "utf-8")
+        report.TARGET.write_text(report.page(missing, bench.exams, HARD, ROUNDS), "utf-8")
         print(f"written: {report.TARGET}")
     return 0
 
