@@ -4,11 +4,12 @@
 
 The first attempt keeps as much tail as the target allows; later ones keep less, clamp bulky results wherever they
 stand, fold everything, and at last, if nothing else fits, clamp the newest user message itself. A view should leave
-room for the next turns: where no attempt leaves enough, the one is taken that leaves most. The user's rules outrank all
-of that: of those that fit, one is taken that leaves out the fewest; but a plan's rules that no attempt can hold are no
-reason to tell nothing else. A model is asked once, for the first; the rest is extraction. If the last attempt does not
-fit either, CannotFit carries it. What a view may have is in limits.py, what a checkpoint says is made in checkpoint.py,
-how much room it has in rooms.py, what lies before a cut is in spans.py, and the view behind it in views.py.
+room for the next turns: where no attempt leaves enough, the one that leaves most is taken. The user's rules outrank
+that: among views that fit, the one that omits the fewest rules wins. If no view can hold all rules of a pasted plan,
+the rest of the checkpoint still gets its share. A model is asked once, for the first attempt; the rest is extraction.
+If the last attempt does not fit either, CannotFit carries it. What a view may have is in limits.py, what a checkpoint
+says is made in checkpoint.py, how much room it has in rooms.py, what lies before a cut is in spans.py, and the view
+behind it in views.py.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from foldline.core.summarise import EXTRACTED, Span, Written, summarise
 from foldline.core.summary import render
 from foldline.core.usertext import guide_in
 from foldline.core.views import Shown, Views
-from foldline.model import Message
+from foldline.model import Message, Notice
 
 SNAPSHOT_SHARE = 0.12
 """Share of the checkpoint that shows the latest folded messages."""
@@ -103,18 +104,23 @@ class Folded:
 
 
 class _Step(NamedTuple):
-    """How hard to try: messages kept at least, how results are shortened, the share of its room that a checkpoint gets
-    from a model and from extraction, whether the cut is that of the first attempt (what a model wrote serves again),
-    whether the user's words are clamped."""
+    """How hard to try."""
 
+    name: str
     keep: int
+    """Messages kept at least, beside what a model wrote …"""
     least: int
-    """Messages kept where there is no model: the log before them tells in order what was done."""
+    """… and beside a log, which tells in order what was done before them."""
     clamps: tuple[PruneSettings, ...] = ()
+    """How results may be shortened, the gentlest first."""
     told: float = 1.0
+    """Share of its room that a checkpoint gets from a model …"""
     quoted: float = 1.0
+    """… and from extraction, which loses more by being shorter."""
     same_cut: bool = False
+    """The cut is that of the first attempt: what a model wrote serves again."""
     clamp_user: bool = False
+    """The newest user message may be shown by its two ends."""
     terse: bool = False
     """The checkpoint has hardly more than the rules and the open tasks."""
 
@@ -124,15 +130,22 @@ class _Step(NamedTuple):
         return self.terse or self.clamp_user
 
 
+_FOLD_ALL = _Step("fold all", 0, 0, CLAMPS[-1:], told=0.5, quoted=0.98)
+"""Half of its room is what a model's text can be cut to before it says too little. Each step of extraction has a
+hundredth or two less: texts joined have a few tokens more than their parts, and what was just too large fits then."""
+_CLAMP_USER = _FOLD_ALL._replace(name="clamp user", told=0.25, quoted=0.95, clamp_user=True)
+"""The message's ends take the room: a quarter is about the rules and the task."""
 _STEPS = (
-    _Step(MIN_KEEP, LAST_STEP),
-    _Step(MIN_KEEP, LAST_STEP, CLAMPS, 0.7, 0.99, same_cut=True),
-    _Step(1, 1, CLAMPS[-1:], 0.5, 0.97),
-    _Step(0, 0, CLAMPS[-1:], 0.5, 0.98),
-    _Step(0, 0, CLAMPS[-1:], 0.5, 0.98, terse=True),
-    _Step(0, 0, CLAMPS[-1:], 0.25, 0.95, clamp_user=True),
-    _Step(0, 0, CLAMPS[-1:], 0.25, 0.95, clamp_user=True, terse=True),
+    _Step("keep the tail", MIN_KEEP, LAST_STEP),
+    _Step("shorten results", MIN_KEEP, LAST_STEP, CLAMPS, told=0.7, quoted=0.99, same_cut=True),
+    _Step("keep the last message", 1, 1, CLAMPS[-1:], told=0.5, quoted=0.97),
+    _FOLD_ALL,
+    _FOLD_ALL._replace(name="fold all, tell little", terse=True),
+    _CLAMP_USER,
+    _CLAMP_USER._replace(name="clamp user, tell little", terse=True),
 )
+BROKEN = "a view was made and not taken ({}); this is a fault of Foldline, please report it"
+"""Said of views that the proof refused, with the step that made them."""
 
 
 class Compaction:
@@ -151,6 +164,8 @@ class Compaction:
         self.views = Views(ground, options, meter, self.pairing, decision.in_row)
         self.asked: tuple[Attempt, ...] = ()
         self.by_model: dict[int, Written] = {}
+        self.broken: list[str] = []
+        """Why views were not taken that the proof refused."""
 
     def _rooms(self, clamp_user: bool = False) -> Rooms:
         return Rooms(
@@ -169,7 +184,7 @@ class Compaction:
     def run(self) -> Generator[Asking, list[Any], Folded | None]:
         found: list[Folded] = []
         chosen = yield from self._chosen(found)
-        return self._with_log(self._accounted(chosen, found)) if chosen else None
+        return self._with_log(self._admitting(self._accounted(chosen, found))) if chosen else None
 
     def _chosen(self, found: list[Folded]) -> Generator[Asking, list[Any], Folded | None]:
         """The best attempt. All of them are put into `found`."""
@@ -179,11 +194,7 @@ class Compaction:
         cut: int | None = None
         for step in _STEPS:
             cut = cut if step.same_cut else self._cut(step)
-            if cut is None or (step.is_last_resort and not all(folded.missing for folded in fitting)):
-                continue
-            if step.terse and not step.clamp_user and not fitting:  # by its ends, the message leaves room for more
-                continue
-            if not step.clamps and self._is_crowded(cut, step):
+            if cut is None or not self._is_due(step, cut, fitting):
                 continue
             if step.clamp_user:
                 self.rooms = self._rooms(clamp_user=True)
@@ -201,8 +212,21 @@ class Compaction:
         if fitting:
             least = min(folded.cost for folded in fitting)
             return self._longest(*([one for one in some if one.cost == least] for some in (fitting, seeing)))
-        self._must_fit(min(found, key=_tokens_of, default=None))
+        self._raise_unless_it_fits(min(found, key=_tokens_of, default=None))
         return None
+
+    def _admitting(self, folded: Folded) -> Folded:
+        """With a notice where another view was tried first and refused by the proof: that is a fault of ours."""
+        faults = tuple(Notice("view-refused", BROKEN.format(why)) for why in dict.fromkeys(self.broken))
+        return replace(folded, shown=replace(folded.shown, notices=(*folded.shown.notices, *faults)))
+
+    def _is_due(self, step: _Step, cut: int, fitting: Sequence[Folded]) -> bool:
+        """The step is worth trying after those that fitted so far."""
+        if step.is_last_resort and not all(folded.missing for folded in fitting):
+            return False  # there is a view already that shows all rules
+        if step.terse and not step.clamp_user and not fitting:
+            return False  # nothing fits with the message whole: by its ends, it leaves room for more than this
+        return bool(step.clamps) or not self._is_crowded(cut, step)
 
     def _with_log(self, folded: Folded) -> Folded:
         """With the lines that the next log is chosen from: a log of a log would forget more each time."""
@@ -250,12 +274,13 @@ class Compaction:
             return False
         return self.rooms.is_crowded(cut, self._share(step))
 
-    def _must_fit(self, smallest: Folded | None) -> None:
+    def _raise_unless_it_fits(self, smallest: Folded | None) -> None:
         """Nothing could be folded: well if everything fits as it is."""
         view = smallest.view if smallest else self.ground.view
         size = self._size(view)
         if smallest or not replace(self.limits, most=self.budget.room).holds(size):
-            raise refusal(self.limits, self.ground, self.options, view, size)
+            why = "; ".join(BROKEN.format(why) for why in dict.fromkeys(self.broken))
+            raise refusal(self.limits, self.ground, self.options, view, size, why)
 
     def _cut(self, step: _Step) -> int | None:
         """Where to divide, or None when there is nothing to fold."""
@@ -319,7 +344,8 @@ class Compaction:
         length = self.rooms.user(checkpoint.message, self._stay(cut, settings)) if step.clamp_user else 0
         try:
             shown = self.views.shown(cut, checkpoint, settings, length)
-        except BrokenPromise:
+        except BrokenPromise as broken:
+            self.broken.append(f"{step.name}: {broken}")
             return None
         short = (("summary", written.left_out), (IN_PART, composed.in_part))
         left_out = (*composed.left_out, *((what, count) for what, count in short if count))

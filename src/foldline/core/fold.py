@@ -2,7 +2,8 @@
 
     messages, start, front ── Base.view ──> messages ── prove ──> or BrokenPromise
 
-It neither summarises nor decides where to cut.
+What is proved: calls and results pair up, every system message is there, the newest user message is there. Sizes are
+held against limits.py; rules are counted where the notes are written. It neither summarises nor decides where to cut.
 """
 
 from __future__ import annotations
@@ -95,9 +96,15 @@ def with_cycles(indices: Iterable[int], pairing: Pairing) -> set[int]:
 
 
 def prove(
-    view: Sequence[Message], history: Sequence[Message], grammar: Grammar, pairing: Pairing | None = None
+    view: Sequence[Message],
+    history: Sequence[Message],
+    grammar: Grammar,
+    pairing: Pairing | None = None,
+    *,
+    clamped: bool = False,
 ) -> None:
-    """Raises BrokenPromise where the view is not what was promised. Give its pairing if you have it."""
+    """Raises BrokenPromise where the view is not what was promised. Give its pairing if you have it; `clamped` where
+    the newest user message is shown in part, and the receipt says so."""
     pairing = pairing or pair(view, grammar)
     if pairing.orphans or pairing.duplicates:
         raise BrokenPromise("a result stands in the view without its call")
@@ -108,7 +115,7 @@ def prove(
     missing = [message for message in systems if id(message) not in shown]
     if not _are_said(missing, view):
         raise BrokenPromise("a system message is not in the view")
-    newest = newest_user(history)
+    newest = None if clamped else newest_user(history)
     if (
         newest is not None
         and id(history[newest]) not in shown

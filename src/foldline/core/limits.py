@@ -63,16 +63,19 @@ def _shows(message: Message) -> bool:
     return any(isinstance(part, Media) for part in parts)
 
 
-def refusal(limits: Limits, ground: Ground, options: Options, view: tuple[Message, ...], size: Tally) -> CannotFit:
-    """Why nothing fits, and what would help."""
+def refusal(
+    limits: Limits, ground: Ground, options: Options, view: tuple[Message, ...], size: Tally, why: str = ""
+) -> CannotFit:
+    """Why nothing fits, and what would help; `why` is what else went wrong."""
     heavy = limits.bytes is not None and size.bytes > limits.bytes
     which = "with this pivot" if options.pivot is not None else "there is"
     found = f"{size.bytes:,} bytes, and {limits.bytes:,}" if heavy else f"{size.tokens:,} tokens, and {limits.most:,}"
     pins = " fewer pins," if options.pins or ground.pins else ""
     larger = "a larger max_bytes" if heavy else "a larger window"
     other = "another pivot" if options.pivot is not None else f"{larger},{pins} a smaller system prompt or fewer tools"
+    beside = f" ({why})" if why else ""
     return CannotFit(
-        f"the smallest view {which} has {found} are allowed; {other} would help",
+        f"the smallest view {which} has {found} are allowed; {other} would help{beside}",
         smallest=ground.conversation.with_messages(view),
         tokens=size.tokens,
         allowed=limits.most,

@@ -1,8 +1,8 @@
-"""The view behind a checkpoint: what stands before it, the checkpoint itself, the tail, proved to keep every promise.
+"""The view behind a checkpoint: what stands before it, the checkpoint itself, the tail, and the proof of it.
 
     cut, checkpoint ── plan, front, stubs, repair, proof ──> Shown
 
-Where to cut and what the checkpoint says is decided elsewhere.
+Where to cut and what the checkpoint says is decided elsewhere; what the proof covers stands in fold.py.
 """
 
 from __future__ import annotations
@@ -55,8 +55,7 @@ class Views:
         given = self.ground.conversation
         pairing = behind(front, self.ground, self.pairing, plan.start)
         mended = repair(pruned.messages, given.grammar, pairing, thinking=given.head.thinks_first)
-        if not notices:
-            prove(mended.messages, messages, given.grammar, None if mended.repairs else pairing)
+        prove(mended.messages, messages, given.grammar, None if mended.repairs else pairing, clamped=bool(notices))
         tokens = self.meter.count(given.with_messages(mended.messages)).tokens
         stubs = frozenset(stub.key for stub in pruned.stubs)
         return Shown(mended, replace(plan, tokens=tokens, stubs=stubs, settings=clamp), notices)
