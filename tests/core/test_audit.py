@@ -16,9 +16,9 @@ from foldline.core.cycles import pair
 from foldline.core.deeds import deeds
 from foldline.core.echoes import Heard
 from foldline.core.facts import Fact, Facts, facts_of
-from foldline.core.hearsay import HEARSAY
 from foldline.core.styles import STYLES
 from foldline.core.summary import Section, Summary, parse, render
+from foldline.core.unconfirmed import HEARSAY
 from foldline.errors import Ungrounded
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
 

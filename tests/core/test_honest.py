@@ -14,11 +14,11 @@ from foldline.core.audit import Evidence, audit
 from foldline.core.cycles import pair
 from foldline.core.deeds import deeds
 from foldline.core.facts import facts_of
-from foldline.core.hearsay import HEARSAY
 from foldline.core.stems import stem
 from foldline.core.story import voices_in
 from foldline.core.styles import STYLES
 from foldline.core.summary import parse, render
+from foldline.core.unconfirmed import HEARSAY
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
 
 SESSIONS = {

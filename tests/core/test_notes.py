@@ -16,7 +16,7 @@ from foldline.core.estimate import estimate
 from foldline.core.facts import Fact, Facts
 from foldline.core.ledger import Command, Ledger
 from foldline.core.notes import Notes, notes
-from foldline.core.said import LONG_MESSAGE, LONGEST_WORDS, shown_words
+from foldline.core.user_pieces import LONG_MESSAGE, LONGEST_WORDS, shown_words
 
 AMPLE = 100_000
 

@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from foldline.core.clauses import Trimmed
-from foldline.core.hearsay import with_hearsay
 from foldline.core.judge import BINDING, OWN_HEADINGS, Evidence, Fault, Judge, Place
 from foldline.core.summary import Section, Summary
+from foldline.core.unconfirmed import with_hearsay
 from foldline.core.units import units
 from foldline.errors import Ungrounded
 

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from foldline.core.announced import announced, announces
 from foldline.core.deeds import ANSWERS, Deed
 from foldline.core.errors_seen import FORGOTTEN, REFUSED, is_open, since, troubles
 from foldline.core.offers import names_several, put, taken
 from foldline.core.plans import LISTED, latest_tasks, listed
 from foldline.core.reaching import reached
+from foldline.core.rule_lists import announced, announces
 from foldline.core.sentences import Sentence, asks, bears_rule, consents, sentences, turns
 from foldline.core.usertext import own_words, retelling, retells
 from foldline.model import Media, Message, Origin

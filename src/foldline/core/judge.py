@@ -4,7 +4,7 @@
                                     ── trimmed ──> the deed without what is claimed for it
 
 A section or a heading of the model's own makes what stands below it binding. How words are told to be whose is in
-echoes.py, mouth.py and consent.py; what becomes of faulty lines is audit.py's matter.
+echoes.py, user_claims.py and consent.py; what becomes of faulty lines is audit.py's matter.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from foldline.core.clauses import Trimmed, without
 from foldline.core.consent import Consents
 from foldline.core.echoes import Heard, is_by, is_owned, repeats
 from foldline.core.facts import Facts
-from foldline.core.hearsay import HEARSAY, set_aside
 from foldline.core.identifiers import Source
+from foldline.core.line_intent import as_order, commands, quotes, reads_as_words, told, unquoted
 from foldline.core.markup import bare
-from foldline.core.mouth import Mouth
 from foldline.core.pieces import TITLES
 from foldline.core.plainly import unmasked
 from foldline.core.stems import stems
 from foldline.core.styles import plain
-from foldline.core.told import as_order, commands, quotes, reads_as_words, told, unquoted
+from foldline.core.unconfirmed import HEARSAY, set_aside
 from foldline.core.units import Unit
+from foldline.core.user_claims import UserClaims
 
 Fault: TypeAlias = Literal["invented", "consent", "tool-instruction", "unsaid", "forged", "overlong"]
 
@@ -101,7 +101,7 @@ class Judge:
 
     def __init__(self, evidence: Evidence) -> None:
         self._consents = Consents(evidence.facts)
-        self._mouth = Mouth(evidence.facts, evidence.spoken)
+        self._claims = UserClaims(evidence.facts, evidence.spoken)
         self._source = Source(evidence.everything)
         self._shown, self._said = evidence.from_tools, evidence.spoken
         self._aside = frozenset(set_aside(evidence.everything))
@@ -118,7 +118,7 @@ class Judge:
         quoted = quotes(text)
         if any(repeats(order, self._shown, self._said) for order in _orders(unit, place, quoted)):
             return "unsaid" if bare(unit.text) in self._aside else "tool-instruction"
-        if quoted and not self._mouth.bears(unit.text if quotes(unit.text) else text):
+        if quoted and not self._claims.bears(unit.text if quotes(unit.text) else text):
             return "invented"
         return self._unsaid(unit, place)
 
@@ -135,7 +135,7 @@ class Judge:
     def _claims_too_much(self, text: str, before: str) -> bool:
         if claims(text) and not self._consents.carry(text, before):
             return True
-        return quotes(text) and not self._mouth.bears(text if stems(unquoted(text)) else f"{before} {text}")
+        return quotes(text) and not self._claims.bears(text if stems(unquoted(text)) else f"{before} {text}")
 
     def _unsaid(self, unit: Unit, place: Place) -> Fault | None:
         if unit.code and not reads_as_words(unit.text):
@@ -144,7 +144,7 @@ class Judge:
             return "unsaid"
         if not (place.ordering or commands(unit.text)) or self._is_owned(unit.text):
             return None
-        return None if self._mouth.restates(bare(unit.text)) else "unsaid"
+        return None if self._claims.restates(bare(unit.text)) else "unsaid"
 
     def _is_owned(self, text: str) -> bool:
         return all(is_owned(form, self._shown, self._said) for form in filter(None, (text, as_order(text))))

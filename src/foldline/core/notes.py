@@ -17,7 +17,7 @@ from itertools import pairwise
 from foldline.core.facts import Facts
 from foldline.core.ledger import Ledger
 from foldline.core.pieces import RANKS, ROOT, TITLES, Piece, files, states
-from foldline.core.said import LONG_MESSAGE, said
+from foldline.core.user_pieces import LONG_MESSAGE, said
 
 TOGETHER = 30
 """Pieces have a thirtieth fewer tokens together than each by itself."""

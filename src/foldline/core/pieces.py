@@ -1,4 +1,4 @@
-"""What the notes are made of: a piece for each task, deed, error, file and command. The user's words are in said.py.
+"""What the notes are made of: a piece for each task, deed, error, file and command. The user's are in user_pieces.py.
 
     facts, ledger ── states, files ──> Piece, Piece, …
 

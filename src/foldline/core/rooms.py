@@ -23,7 +23,7 @@ from foldline.core.limits import Limits
 from foldline.core.meter import Meter
 from foldline.core.notes import WHOLE, needed, notes
 from foldline.core.readings import shows
-from foldline.core.said import ruling, stated
+from foldline.core.user_pieces import ruling, stated
 from foldline.core.usertext import own_words, retells
 from foldline.core.worklog import entries
 from foldline.model import Message, Origin

@@ -3,7 +3,7 @@
     facts ── said ──> Piece, Piece, …
 
 A message stands as it is; without what was pasted, where that is long; or by its beginning. What of an earlier summary
-is quoted is in retold.py, other pieces are in pieces.py, the room for all of them in notes.py.
+is quoted is in foreign_summary.py, other pieces are in pieces.py, the room for all of them in notes.py.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from itertools import groupby, pairwise
 from operator import itemgetter
 
 from foldline.core.facts import Fact, Facts
+from foldline.core.foreign_summary import retold
 from foldline.core.logtext import below, quoted
 from foldline.core.offers import LONGEST
 from foldline.core.pieces import LEFT_OUT, PRESSING, RANKS, Piece, on_one_line
-from foldline.core.retold import retold
 from foldline.core.sentences import bears_rule, sentences, states, turns
 from foldline.core.text import beginning, ends, head
 

@@ -1,4 +1,4 @@
-"""Hearsay: lines of a summary that nobody is known to have said, set aside among its other notes under a warning.
+"""Lines of a summary that nobody is known to have said, set aside among its other notes under a warning.
 
     summary, lines ── with_hearsay ──> the summary with them;  text ── set_aside ──> the lines found there, bare
 

@@ -1,10 +1,10 @@
-"""The user's mouth: whether what a line has the user say, ask for or choose is borne out by the user's own words.
+"""What a line has the user say, ask for or choose: whether the user's own words bear it out.
 
-    facts, what everyone said ── Mouth ── bears ──> the words put there are the user's, or not
+    facts, what everyone said ── UserClaims ── bears ──> the words put there are the user's, or not
                                        ── restates ──> a rule is one of the user's in other words, or not
 
 An answer is heard together with what it answers: "the first one" says nothing by itself. What the user chose is sought
-where nothing is denied. Which lines put words there is told in told.py.
+where nothing is denied. Which lines put words there is told in line_intent.py.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from functools import cached_property
 from foldline.core.answers import refuses
 from foldline.core.echoes import Heard, is_by
 from foldline.core.facts import Facts
+from foldline.core.line_intent import attribution, quotes, unquoted
 from foldline.core.plainly import plainly
 from foldline.core.sentences import sentences
 from foldline.core.stems import ORDERS, stems
-from foldline.core.told import attribution, quotes, unquoted
 
 _REJECTED = re.compile(
     r"\b(?:over|instead of|rather than|as opposed to|and not|(?:an)?statt|anstelle)\b[^;:().]*", re.I
@@ -60,7 +60,7 @@ FEWEST = 2
 """Words of a sentence that says something."""
 
 
-class Mouth:
+class UserClaims:
     """What the user said, as lines that report it are held against it."""
 
     def __init__(self, facts: Facts, said: Heard) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.told import as_order, attribution, commands, quotes, reads_as_words, told, unquoted
+from foldline.core.line_intent import as_order, attribution, commands, quotes, reads_as_words, told, unquoted
 
 
 @pytest.mark.parametrize(

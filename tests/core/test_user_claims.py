@@ -10,7 +10,7 @@ from foldline.core.cycles import pair
 from foldline.core.deeds import deeds
 from foldline.core.echoes import Heard
 from foldline.core.facts import facts_of
-from foldline.core.mouth import Mouth
+from foldline.core.user_claims import UserClaims
 from foldline.model import Grammar, Message, Origin, Text
 
 TALK = (
@@ -31,7 +31,7 @@ def mouth():
     origins = {"user": Origin.USER, "assistant": Origin.ASSISTANT}
     messages = [Message(role, origins[role], (Text(text),)) for role, text in TALK]
     facts = facts_of(messages, tuple(deeds(messages, pair(messages, Grammar()))))
-    return Mouth(facts, Heard.in_text(*(text for _, text in TALK)))
+    return UserClaims(facts, Heard.in_text(*(text for _, text in TALK)))
 
 
 @pytest.mark.parametrize(
