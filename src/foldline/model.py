@@ -50,6 +50,8 @@ class _Nothing(Mapping[str, Any]):
 
 EMPTY: Mapping[str, Any] = _Nothing()
 """No further fields. Shared, so that a part without any costs nothing."""
+VOID = "void"
+"""The form of a result that has no content at all, not even an empty text, where its provider refuses that."""
 
 
 class Origin(enum.Enum):

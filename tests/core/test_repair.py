@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foldline import Budget, Compactor, validate
 from foldline.core.cycles import pair
 from foldline.core.mend import NO_RESULT, Repair
 from foldline.core.repair import GO_ON, NO_MESSAGE, NOTHING_SAID, OPENING, PAUSE, repair
@@ -412,3 +413,41 @@ def test_a_tool_message_with_words_beside_its_result_is_parted():
     mended = repair([user(), step("a"), odd], CHAT).messages
     assert [message.role for message in mended] == ["user", "assistant", "tool", "user"]
     assert mended[3].extra == {}
+
+
+VOIDS = [{"content": None}, {"content": []}, {}]
+
+
+@pytest.mark.parametrize("said", VOIDS)
+def test_an_answer_without_any_content_gets_an_empty_text_where_its_provider_wants_one(said):
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    talk = [{"role": "user", "content": "go"}, {"role": "assistant", "tool_calls": [call]}]
+    given = {"model": "gpt-5", "messages": [*talk, {"role": "tool", "tool_call_id": "a", **said}]}
+    fitted = Compactor(Budget(window=100_000, reserve=0)).fit(given)
+    assert fitted.messages[2] == {"role": "tool", "tool_call_id": "a", "content": ""}
+    assert dict(fitted.receipt.repairs) == {"void-result": 1}
+    assert validate(fitted.request) == []
+
+
+def test_the_same_of_an_output_among_items():
+    call = {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"}
+    items = [{"role": "user", "content": "go"}, call, {"type": "function_call_output", "call_id": "a", "output": None}]
+    fitted = Compactor(Budget(window=100_000, reserve=0)).fit({"model": "gpt-5", "input": items})
+    assert fitted.messages[2] == {"type": "function_call_output", "call_id": "a", "output": ""}
+    assert validate(fitted.request) == []
+
+
+def test_a_system_message_that_only_sets_something_is_no_empty_one():
+    sets = Message("system", Origin.SYSTEM, (), extra={"content": [], "output_config": {"effort": "low"}})
+    empty = Message("system", Origin.SYSTEM, (), extra={"content": [], "name": "nobody"})
+    assert repair([user(), sets, step()], MERGING).messages[1] == sets
+    assert repair([user(), empty, step()], MERGING).counts() == {"empty-message": 1}
+
+
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_what_is_said_in_no_known_form_is_quoted_and_not_lost(role):
+    odd = Message(role, Origin.USER, (), extra={"content": {"text": "keep the tests"}, "name": "Kim"})
+    mended = repair([user(), odd, user()], CHAT)
+    assert mended.messages[1].text == '{"text": "keep the tests"}'
+    assert mended.messages[1].extra == {"name": "Kim"}
+    assert mended.counts() == {"unread-content": 1}

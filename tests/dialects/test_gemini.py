@@ -282,3 +282,13 @@ def test_an_odd_head_says_nothing():
 )
 def test_fits(value, score):
     assert DIALECT.fits(value) == score
+
+
+@pytest.mark.parametrize("role", [{"role": "user"}, {"role": "model"}, {}])
+def test_one_part_may_stand_without_a_list_around_it(role):
+    element = {**role, "parts": {"text": "Hello there"}}
+    message = DIALECT.parse(element)
+    assert message.text == "Hello there"
+    assert_object_survives(DIALECT, element)
+    two = message.with_parts((*message.parts, Text("and again")))
+    assert DIALECT.build(two)["parts"] == [{"text": "Hello there"}, {"text": "and again"}]

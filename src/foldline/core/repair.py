@@ -9,14 +9,16 @@ dropped but repetitions, emptiness and thinking that led to nothing, and everyth
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, pairwise
+from typing import Any
 
 from foldline.core.cycles import Pairing, Place, ToolCycle, begins_with_thinking, open_loop, pair
 from foldline.core.mend import Repair, mend_pairs
-from foldline.model import EMPTY, Grammar, Message, Opaque, Origin, Part, Text, Thinking, ToolCall, ToolResult
+from foldline.model import EMPTY, VOID, Grammar, Message, Opaque, Origin, Part, Text, Thinking, ToolCall, ToolResult
 
 __all__ = ["Repair", "Repaired", "begun_with_thinking", "repair"]
 
@@ -26,6 +28,10 @@ NOTHING_SAID = "[an empty message]"
 NO_MESSAGE = "[the tool failed and gave no message]"
 GO_ON = "[go on]"
 PAUSE = "[the turn was interrupted here]"
+_CONTENT = ("content", "parts")
+"""Where dialects keep what a message says."""
+_NAMING = frozenset({"role", "name", "id", "type", "status"})
+"""Fields that tell one message from another, and say nothing."""
 _WEIGHTLESS = frozenset({"cache_control"})
 """Fields that say nothing by themselves; an empty text with any other (a signature) carries something, and stays."""
 
@@ -138,28 +144,55 @@ def _called(part: ToolCall | ToolResult, name: str) -> ToolCall | ToolResult:
 
 
 def _without_empty(messages: tuple[Message, ...], grammar: Grammar, repairs: list[Repair]) -> tuple[Message, ...]:
-    """Empty texts go where they are refused; so do empty messages, but the user's stay: they part two model steps."""
+    """Empty texts go where they are refused; so do empty messages, but the user's stay: they part two model steps. A
+    result without any content gets an empty text where its provider wants one; what is said in no known form is quoted.
+    """
     if not repairs and all(_is_full(message, grammar) for message in messages):  # as nearly always
         return messages
     found: list[Message] = []
     for index, message in enumerate(messages):
-        if _is_full(message, grammar):
+        if _is_full(message, grammar) or _directs(message):
             found.append(message)
             continue
-        parts = tuple(_filled(part) for part in message.parts if _says(part))
-        repairs.append(Repair("empty-text" if parts else "empty-message", index))
-        if parts:
-            found.append(message.with_parts(parts))
-        elif message.role == "user":
-            found.append(_program(NOTHING_SAID))
+        kind, said = _saying(message)
+        repairs.append(Repair(kind, index))
+        found += [said] if said else []
     return tuple(found) if repairs else messages
+
+
+def _saying(message: Message) -> tuple[str, Message | None]:
+    """What was wrong with a message that says nothing somewhere, and the message without that, if anything stays."""
+    unread = {key: value for key, value in message.extra.items() if key in _CONTENT and value}
+    if unread and not message.parts:
+        extra = {key: value for key, value in message.extra.items() if key not in unread}
+        return "unread-content", replace(message.with_parts(map(_quoted, unread.values())), extra=extra)
+    parts = tuple(_filled(part) for part in message.parts if _says(part))
+    if parts:
+        return "void-result" if any(map(_is_void, message.parts)) else "empty-text", message.with_parts(parts)
+    return "empty-message", _program(NOTHING_SAID) if message.role == "user" else None
 
 
 def _is_full(message: Message, grammar: Grammar) -> bool:
     parts = message.parts
+    if any(map(_is_void, parts)):
+        return False
     if len(parts) == 1 and not grammar.empty_text:
         return _stays(parts[0])
     return bool(parts) and (grammar.empty_text or all(map(_stays, parts)))
+
+
+def _directs(message: Message) -> bool:
+    """A system message without words that sets something by another field: it is no empty one."""
+    fields = (value for key, value in message.extra.items() if key not in _NAMING and key not in _CONTENT)
+    return message.role == "system" and not message.parts and any(fields)
+
+
+def _quoted(value: Any) -> Text:
+    return Text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+
+
+def _is_void(part: Part) -> bool:
+    return type(part) is ToolResult and part.form == VOID
 
 
 def _stays(part: Part) -> bool:
@@ -174,10 +207,10 @@ def _says(part: Part) -> bool:
 
 
 def _filled(part: Part) -> Part:
-    """A failure must say something."""
+    """A failure must say something, and an answer be there."""
     if isinstance(part, ToolResult) and not _stays(part):
         return replace(part, content=(Text(NO_MESSAGE),))
-    return part
+    return replace(part, content=(Text(""),), form="") if isinstance(part, ToolResult) and _is_void(part) else part
 
 
 def _without_dangling(messages: tuple[Message, ...], pairing: Pairing, repairs: list[Repair]) -> tuple[Message, ...]:

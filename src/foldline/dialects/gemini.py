@@ -34,6 +34,8 @@ _ROLES: Mapping[str, tuple[Role, Origin]] = {
 _USUAL: Mapping[Role, str] = {"assistant": "model"}
 _NO_ROLE = "bare-"
 """Begins the form of a content without a role, which is the user's."""
+_SINGLE = "single"
+"""Ends the form of a content whose `parts` is one part instead of a list, as Google's own examples write it."""
 _INSTRUCTION = ("systemInstruction", "system_instruction")
 _CONFIGS = ("generationConfig", "generation_config", "config")
 
@@ -84,12 +86,13 @@ def read_content(value: Mapping[str, Any]) -> Message:
     if not isinstance(said, str) or said not in _ROLES:
         return Message("user", Origin.PROGRAM, (opaque(value),), form=OPAQUE)
     role, origin = _ROLES[said]
-    listed = isinstance(value.get("parts"), list)
-    parts: tuple[Part, ...] = tuple(map(read_part, value["parts"])) if listed else ()
+    given = value.get("parts")
+    listed, single = isinstance(given, list), isinstance(given, dict)
+    parts: tuple[Part, ...] = tuple(map(read_part, [given] if single else given)) if listed or single else ()
     if role == "user" and parts and all(type(part) is ToolResult for part in parts):
         origin = Origin.TOOL
-    form = ("" if "role" in value else _NO_ROLE) + ("parts" if listed else "other")
-    taken = (*(("parts",) if listed else ()), *(("role",) if said == _USUAL.get(role, role) else ()))
+    form = ("" if "role" in value else _NO_ROLE) + ("parts" if listed else _SINGLE if single else "other")
+    taken = (*(("parts",) if listed or single else ()), *(("role",) if said == _USUAL.get(role, role) else ()))
     return Message(role, origin, parts, form=form, extra=rest(value, *taken))
 
 
@@ -99,6 +102,8 @@ def write_content(message: Message) -> dict[str, Any]:
     if block is not None:
         return dict(block.extra)
     made: dict[str, Any] = {"parts": [write_part(part) for part in message.parts]}
+    if message.form.endswith(_SINGLE) and len(message.parts) == 1:
+        made = {"parts": write_part(message.parts[0])}
     if message.form.endswith("other") and not message.parts:
         made = {}
     role = {} if message.form.startswith(_NO_ROLE) else {"role": "model" if message.role == "assistant" else "user"}

@@ -27,6 +27,7 @@ from foldline.dialects.chat_content import read_block, write_block
 from foldline.dialects.shaped import OPAQUE, ShapedDialect, one, whole
 from foldline.model import (
     EMPTY,
+    VOID,
     Grammar,
     Head,
     Media,
@@ -145,7 +146,7 @@ def _read_content(content: Any) -> tuple[str, tuple[Text | Media | Opaque, ...]]
 
 
 def _content_key(form: str) -> tuple[str, ...]:
-    return () if form == "other" else ("content",)
+    return () if form in ("other", VOID) else ("content",)
 
 
 def _write_content(parts: Sequence[Part], form: str, empty: str | None) -> dict[str, Any]:
@@ -154,7 +155,7 @@ def _write_content(parts: Sequence[Part], form: str, empty: str | None) -> dict[
         return {"content": text}
     if parts:
         return {"content": [write_block(part) for part in parts]}
-    return {} if form == "other" else {"content": empty}
+    return {} if form in ("other", VOID) else {"content": empty}
 
 
 def _is_content(part: Part) -> bool:
@@ -168,6 +169,7 @@ def _read_result(value: Mapping[str, Any]) -> Message:
     if not is_str(value, key) or (not legacy and ids.is_made(value[key])):
         return Message("tool", Origin.TOOL, (opaque(value),), form=OPAQUE)
     form, content = _read_content(value.get("content"))
+    form = VOID if form == "other" and not value.get("content") else form
     call_id = ids.made_id(value["name"]) if legacy else value["tool_call_id"]
     name = value["name"] if is_str(value, "name") else ""
     extra = rest(value, *(() if legacy else ("role", "tool_call_id")), *_content_key(form))

@@ -14,7 +14,7 @@ from typing import Any
 from foldline.dialects import jsontext
 from foldline.dialects.base import argument_text, is_str, opaque, plain_text, rest
 from foldline.dialects.responses_content import read_block, write_block
-from foldline.model import EMPTY, Media, Opaque, Text, ToolCall, ToolResult
+from foldline.model import EMPTY, VOID, Media, Opaque, Text, ToolCall, ToolResult
 
 CALLS: Mapping[str, tuple[str, str]] = {
     "function_call": ("", "arguments"),
@@ -63,19 +63,22 @@ def read_output(kind: str, value: Mapping[str, Any]) -> ToolResult | Opaque:
         return _read_by_item(value) if kind == "local_shell_call_output" else opaque(value)
     output = value.get("output")
     form, content = _read_shell(output) if kind == _SHELL else _read_content(output)
+    is_void = form == "other" and kind == "function_call_output" and output is None
     extra = dict(rest(value, "type", "call_id") if form == "other" else rest(value, "type", "call_id", "output"))
     if form == "shell":
         extra["output"] = [rest(chunk, "stdout", "stderr") for chunk in value["output"]]
     if kind != "function_call_output":
         extra["type"] = kind
-    return ToolResult(value["call_id"], content, value.get("status") == "failed", form=form, extra=extra or EMPTY)
+    return ToolResult(
+        value["call_id"], content, value.get("status") == "failed", form=VOID if is_void else form, extra=extra or EMPTY
+    )
 
 
 def write_output(result: ToolResult) -> dict[str, Any]:
     kind = result.extra.get("type", "function_call_output")
     paired = {} if result.form == BY_ITEM_ID else {"call_id": result.call_id}
     output = {"output": _write_shell(result)} if kind == _SHELL else _write_content(result)
-    if result.form == "other" and not result.content:
+    if result.form in ("other", VOID) and not result.content:
         output = {}
     return {"type": kind, **paired, **output, **rest(result.extra, "type"), **output}
 
