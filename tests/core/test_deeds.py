@@ -205,6 +205,23 @@ def observed(text, origin=Origin.TOOL):
     return Message("user", origin, (Text(text), Media("image")))
 
 
+@pytest.mark.parametrize(
+    ("command", "said", "verdict", "touched"),
+    [
+        ("rm a.py", "rm: cannot remove 'a.py': No such file or directory", "failed", []),
+        ("rm a.py; ls b", "rm: cannot remove 'a.py': No such file or directory", "ok", []),
+        ("rm a.py b.py; pwd", "rm: cannot remove 'a.py': Permission denied", "ok", ["b.py"]),
+        ("rm a.py 2>&1 | cat", "Exit code: 0\nOutput:\nrm: a.py: Permission denied\n", "ok", []),
+        ("rm a.py", "a.py: no such file", "ok", ["a.py"]),
+    ],
+)
+def test_what_a_shell_says_that_it_could_not_do_was_not_done(command, said, verdict, touched):
+    call = ToolCall("1", "Bash", json.dumps({"command": command}))
+    (deed,) = all_deeds(step(call), answer(result(said)))
+    assert deed.verdict == outcome(call, result(said)) == verdict
+    assert [touch.path for touch in deed.touched] == touched
+
+
 def test_a_command_in_the_text_is_read_where_a_shell_answers():
     [deed] = all_deeds(step(text=FENCE), observed("<returncode>0</returncode>\n<output></output>"))
     assert [tuple(touch) for touch in deed.touched] == [("deleted", "a", "")]

@@ -224,3 +224,27 @@ def test_two_ledgers_know_of_commits_what_one_does(earlier, later):
     both, whole = ledger(*earlier).then(ledger(*later)), ledger(*earlier, *later)
     assert (both.committed, both.since) == (whole.committed, whole.since)
     assert Ledger.from_dict(json.loads(json.dumps(both.to_dict()))) == both
+
+
+@pytest.mark.parametrize(
+    ("written", "one"),
+    [
+        ("./a.py", "a.py"),
+        ("src//a.py", "src/a.py"),
+        ("src/../a.py", "a.py"),
+        ("/work/./a.py", "/work/a.py"),
+        ("../a.py", "../a.py"),
+        ("~/./a.py", "~/./a.py"),
+        ("C:/./a.py", "C:/./a.py"),
+        ("src\\.\\a.py", "src\\.\\a.py"),
+    ],
+)
+def test_a_path_has_one_form(written, one):
+    found = ledger(read(one), edit(written))
+    assert [path for path, _ in found.files] == [one]
+    assert "edited" in found.files[0][1]
+
+
+def test_what_is_moved_to_where_it_is_does_not_move():
+    assert ledger(write("a.py"), move("./a.py", "a.py")).moves == ()
+    assert [path for path, _ in ledger(write("a.py"), move("./a.py", "a.py")).files] == ["a.py"]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import posixpath
 import shlex
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.shell import Touch, touches
+from foldline.core.shell import Touch, complaints, ended, spared, touches
 
 
 def did(command, folder=""):
@@ -145,3 +146,77 @@ def test_what_is_certain_is_said(command, done):
 )
 def test_of_what_is_not_certain_nothing_is_said(command):
     assert did(command) == []
+
+
+# --- what a command says that it could not do ----------------------------------------------------------------------
+
+GONE = "No such file or directory"
+
+
+def said(command, output):
+    return complaints(command, output.split("\n"))
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "verdict"),
+    [
+        ("rm a.py", f"rm: cannot remove 'a.py': {GONE}", "failed"),
+        ("rm a.py", f"rm: a.py: {GONE}", "failed"),
+        ("sudo rm a.py", "rm: cannot remove 'a.py': Operation not permitted", "failed"),
+        ("make && rm a.py", f"rm: cannot remove 'a.py': {GONE}", "failed"),
+        ("mv a b", f"mv: rename a to b: {GONE}", "failed"),
+        ("mkdir x && cd x", "mkdir: cannot create directory ‘x’: File exists", "failed"),
+        ("cat a b", f"cat: a: {GONE}\ncat: b: {GONE}", "failed"),
+        ("./run.sh", "bash: ./run.sh: Permission denied", "failed"),
+        ("echo x > /etc/y", "/bin/bash: line 1: /etc/y: Permission denied", "failed"),
+        ("cd /no && rm a", f"bash: line 1: cd: /no: {GONE}", "failed"),
+        ("rm a.py; echo", f"rm: cannot remove 'a.py': {GONE}", "ok"),
+        ("rm a.py || true", f"rm: a.py: {GONE}", "ok"),
+        ("rm a.py 2>&1 | tail -1", f"rm: cannot remove 'a.py': {GONE}", "ok"),
+        ("cd /no; rm a", f"bash: line 1: cd: /no: {GONE}", "unknown"),
+        ("rm a; rm b", f"rm: a: {GONE}", "unknown"),
+        ("rm 'a", f"rm: a: {GONE}", "unknown"),
+    ],
+)
+def test_a_command_that_says_nothing_but_that_it_could_not_ends_as_a_shell_ends_it(command, output, verdict):
+    found = said(command, output)
+    assert found == tuple(output.split("\n"))
+    assert ended(command, found) == verdict
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("cat notes.txt", f"rm: cannot remove 'a.py': {GONE}"),  # a file that is shown
+        ("cat rm.log", f"rm: cannot remove 'rm.log': {GONE}"),
+        ("rm a.py", f"rm: cannot remove 'b.py': {GONE}"),  # of nothing that the command names
+        ("rm -v a.py b.py", f"removed 'b.py'\nrm: cannot remove 'a.py': {GONE}"),  # it says other things besides
+        ("rm a.py", "rm: a.py: warning: file exists"),
+        ("./deploy a.py", f"deploy: a.py: {GONE}"),  # nobody knows how it ends then
+        ("cat a", "\n".join([f"cat: a: {GONE}"] * 20)),
+        ("ls", ""),
+    ],
+)
+def test_of_other_outputs_nothing_is_taken_for_a_complaint(command, output):
+    assert said(command, output) == ()
+    assert ended(command, ()) == "ok"
+
+
+def test_what_a_complaint_names_was_not_done_and_the_rest_was():
+    complained = said("rm src/a.py b.py; ls", f"rm: cannot remove 'src/a.py': {GONE}")
+    assert [touch.path for touch in touches("rm src/a.py b.py; ls") if not spared(touch, complained)] == ["b.py"]
+    assert spared(Touch("moved", "x", "d/b.py"), ["mv: cannot create 'd/b.py': Permission denied"])
+
+
+@given(st.text(alphabet="rm:cat/ab'\"\n|;&> ", max_size=60), st.text(alphabet="rmcat: ab'no such file\n", max_size=200))
+def test_any_command_and_any_output_are_judged(command, output):
+    found = complaints(command, output.splitlines())
+    assert set(found) <= set(output.splitlines())
+    assert ended(command, found) in ("ok", "failed", "unknown")
+
+
+def test_hostile_lines_take_linear_time():
+    lines = ["rm: " + "a" * 100_000, "/" * 100_000 + "sh: x", "rm:" + " " * 100_000 + "no such file"] * 4
+    start = time.perf_counter()
+    complaints("rm " + "a/" * 50_000, lines)
+    assert time.perf_counter() - start < 1

@@ -3,8 +3,8 @@
     messages, pairing ── deeds ──> Deed, Deed, …
 
 Of agents without tool calls, mini-swe-agent is read: one command in a fence, answered by a return code. Where a shell
-in the text does not tell how a command ended, nothing is said. What tools are called is in tools.py; a result in an
-envelope is taken out of it in envelope.py.
+in the text does not tell how a command ended, nothing is said. What tools are called is in tools.py, what a command
+does to files and says that it could not in shell.py; a result in an envelope is taken out of it in envelope.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from foldline.core.cycles import Pairing, ToolCycle
 from foldline.core.envelope import Opened, opened, stated
 from foldline.core.mend import NO_RESULT
-from foldline.core.shell import Touch
+from foldline.core.shell import Touch, complaints, ended, spared
 from foldline.core.shellwords import runs
 from foldline.core.tools import call_touches, code_of, command_of, reads, searches
 from foldline.model import Message, Origin, Text, ToolCall, ToolResult
@@ -139,7 +139,21 @@ def _deed(at: int, call: ToolCall, answer: int, result: ToolResult | None) -> De
     goal = f"`{command.strip()}`" if command else _goal(call, touches)
     ran = command or code_of(call)
     failed = verdict == "failed" or (verdict == "ok" and bool(ran) and _tests_failed(ran, result))
-    return Deed(at, call, answer, result, verdict, command, touches if verdict == "ok" else (), goal, failed)
+    done = _done(command, touches, envelope.said) if verdict == "ok" else ()
+    return Deed(at, call, answer, result, verdict, command, done, goal, failed)
+
+
+def _done(command: str, touches: tuple[Touch, ...], said: str) -> tuple[Touch, ...]:
+    """What it did to files, but to those of which it says that it could not."""
+    complained = _complained(command, said) if command and touches else ()
+    return tuple(touch for touch in touches if not spared(touch, complained)) if complained else touches
+
+
+def _complained(command: str, said: str) -> tuple[str, ...]:
+    """What a command says that it could not do, where it says nothing else."""
+    if len(said) > _SHORT:
+        return ()
+    return complaints(command, [line for line in said.splitlines() if line.strip() and not FRAME.match(line)])
 
 
 def _goal(call: ToolCall, touches: Sequence[Touch]) -> str:
@@ -195,7 +209,12 @@ def _verdict(call: ToolCall, result: ToolResult | None, envelope: Opened) -> Ver
         return "ok"
     text = envelope.said
     told = None if reads(call) or searches(call) else _told(text)
-    return told or ("failed" if _FAILED.match(text[:_LOOK]) or _broke(call, text) else "ok")
+    if told:
+        return told
+    if _FAILED.match(text[:_LOOK]) or _broke(call, text):
+        return "failed"
+    command = command_of(call)
+    return ended(command, _complained(command, text)) if command else "ok"
 
 
 def _told(text: str) -> Verdict | None:

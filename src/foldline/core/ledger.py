@@ -6,11 +6,15 @@ It is read off tool calls and their results, by the names and arguments real age
 they leave no doubt. A call that failed, or has no result, changed nothing. The order is that of the first touch, so the
 same history gives the same text. Where the agent commits, it is known what it changed since. It is written into
 checkpoints by the program, never left to a model.
+
+A path has one form, however a tool wrote it: `./a.py` is `a.py`. Whether `a.py` is `/work/a.py` is not known here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -23,6 +27,8 @@ MOST_COMMANDS = 40
 """Commands kept, the newest: older ones are in the archive."""
 LONGEST_COMMAND = 1_000
 """Characters of a command that are kept: longer ones are scripts, and told by how they begin."""
+_AS_IT_IS = re.compile(r"~|[A-Za-z]:|.*?(?:\\|://)", re.S)
+"""Windows paths, addresses, and what a home folder stands for: `..` and `//` mean something else there."""
 
 
 class Command(NamedTuple):
@@ -119,7 +125,7 @@ def ledger_of(done: Iterable[Deed]) -> Ledger:
     moves: list[tuple[str, str]] = []
     known, state, since = tuple(done), None, list[str]()
     for deed in known:
-        for touch in deed.touched:
+        for touch in _tidied(deed.touched):
             _enter(files, moves, touch)
             since += [] if touch.action == "read" else [touch.to or touch.path]
         if (now := committed(deed)) is not None:
@@ -129,6 +135,19 @@ def ledger_of(done: Iterable[Deed]) -> Ledger:
         Command(head(deed.command.strip(), LONGEST_COMMAND), deed.verdict) for deed in reversed(known) if deed.command
     )
     return Ledger(tuple(files.items()), tuple(moves), _newest(commands), state, _last(since))
+
+
+def _tidied(touched: Iterable[Touch]) -> Iterator[Touch]:
+    """The touches with each path in its one form. What is moved to where it is does not move."""
+    for action, *paths in touched:
+        path, to = map(_one_form, paths)
+        if path != to:
+            yield Touch(action, path, to)
+
+
+def _one_form(path: str) -> str:
+    """The path as shell commands are told with it, too."""
+    return path if not path or _AS_IT_IS.match(path) else posixpath.normpath(path)
 
 
 def _enter(files: dict[str, frozenset[str]], moves: list[tuple[str, str]], touch: Touch) -> None:

@@ -1,18 +1,20 @@
-"""What a shell command that succeeded did to files, where there is no doubt.
+"""What a shell command that succeeded did to files, where there is no doubt; and whether it says that it could not.
 
     command ── touches ──> Touch, Touch, …
+    command, output ── complaints ──> `rm: cannot remove 'a.py'`, …  ── ended, spared ──> how it ended, what it did
 
 Readers, `sed`, `rm`, `mv`, `cp`, `touch`, `tee` and redirections are understood. A variable or a glob makes its simple
 command uncertain; `||` and `&`, the commands they join; a `cd` nobody can follow, all that comes after it. Of what is
-uncertain nothing is said. Words are taken apart in shellwords.py.
+uncertain nothing is said. An output is read for complaints only where it is nothing else: what a command shows may hold
+any words. Words are taken apart in shellwords.py.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple
 
 from foldline.core.shellwords import Chain, Unclear, Word, chains
 
@@ -21,6 +23,36 @@ _READERS = {"cat": "", "head": "nc", "tail": "nc", "less": "", "more": "", "nl":
 _FLAGS = {"rm": "rRfvd", "mv": "fv", "cp": "rRafpvL", "touch": "", "tee": "a", "git rm": "rfq", "git mv": "fv"}
 """Commands that change files, and the letters of the options that leave the meaning of their words alone."""
 _IN_PLACE = re.compile(r"-[nErsuz]*i|--in-place")
+
+_SHELL = "sh"
+"""Who speaks where a shell does, or its `cd`: that may be of any command of the text."""
+_SPEAKER = re.compile(
+    r"-?(?:\S{0,200}/)?(?:(?P<shell>(?:ba|z|da|k|a)?sh|cd|\(eval\))|(?P<command>[a-z][\w.]{0,20})): ?"
+    r"(?P<said>\S[^\n]*)$"
+)
+_COULD_NOT = re.compile(
+    r"no such file or directory|permission denied|operation not permitted|read-only file system|"
+    r"no space left on device|(?:is a|not a) directory|omitting directory|file exists|device or resource busy|"
+    r"\bare the same file\b|"
+    r"^(?:cannot|can't|can’t|couldn't|failed to) ",
+    re.I,
+)
+"""Why a command for files, or the shell itself, did not do a thing."""
+_WARNING = re.compile(r"warning\b", re.I)
+_MOST_COMPLAINTS = 12
+"""Lines of an output that is nothing but complaints: a longer one is a log."""
+_COMPLAINING = frozenset({*_READERS, *(name for name in _FLAGS if " " not in name), "sed", "git"}) | frozenset(
+    {
+        *("awk", "chgrp", "chmod", "chown", "cmp", "cut", "dd", "diff", "du", "file", "find", "grep", "install", "jq"),
+        *("ln", "ls", "mkdir", "mktemp", "patch", "python", "python3", "rg", "rmdir", "sort", "stat", "tac", "tar"),
+        *("tree", "truncate", "uniq", "unlink", "zip"),
+    }
+)
+"""Commands that end with an error where they say such things: of another nobody knows what follows from it."""
+_BEFORE = frozenset({"sudo", "env", "time", "nohup", "timeout", "nice", "xargs", "command", "exec"})
+"""Commands that run the command in their words."""
+_NAMED = re.compile(r"[^\s'\"`‘’|;&<>()=:,/]+")
+"""What a path, a line or a command names."""
 
 
 class Touch(NamedTuple):
@@ -164,3 +196,66 @@ def _sed(words: Sequence[Word]) -> Iterator[Touch]:
             script = True
     if all(path.sure for path in paths):
         yield from (Touch(action, path.text) for path in paths)
+
+
+def complaints(command: str, lines: Sequence[str]) -> tuple[str, ...]:
+    """The lines of an output, if it is nothing else than what the command says it could not do, to what it names."""
+    if not 0 < len(lines) <= _MOST_COMPLAINTS:
+        return ()
+    names = _names(command)
+    return tuple(lines) if all(_complains(line, names) for line in lines) else ()
+
+
+def _complains(line: str, names: frozenset[str]) -> bool:
+    found = _SPEAKER.match(line)
+    if found is None or _WARNING.search(line) or not _COULD_NOT.search(_said(found)):
+        return False
+    if found["command"] and found["command"] not in _COMPLAINING & names:
+        return False
+    return not names.isdisjoint(_names(found["said"]))
+
+
+def _said(found: re.Match[str]) -> str:
+    """What is said, without the number of a line before it."""
+    return re.sub(r"(?:line )?\d{1,5}: ", "", found["said"], count=1)
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(_NAMED.findall(text))
+
+
+def ended(command: str, complained: Iterable[str]) -> Literal["ok", "failed", "unknown"]:
+    """How a command ended of which that is all that was said: a shell tells how the last of its commands ended."""
+    speakers = {found["command"] or _SHELL for found in map(_SPEAKER.match, complained) if found}
+    if not speakers:
+        return "ok"
+    try:
+        last, others = _speakers(list(chains(command)))
+    except Unclear:
+        return "unknown"
+    if speakers & others:
+        return "unknown" if speakers & last else "ok"
+    return "failed" if speakers & last else "unknown"
+
+
+def _speakers(found: Sequence[Chain]) -> tuple[set[str], set[str]]:
+    """Who can have spoken: the commands of which any that fails makes all of it fail; and the others."""
+    commands, joints = found[-1] if found else Chain([], [])
+    first = next((nth for nth in range(len(commands) - 1, 0, -1) if joints[nth - 1] != "&&"), 0)
+    others = [words for chain in found[:-1] for words in chain.commands] + commands[:first]
+    return _who(commands[first:]), _who(others)
+
+
+def _who(commands: Iterable[Sequence[Word]]) -> set[str]:
+    return {name for words in commands for name in (_SHELL, *_run_by(words))}
+
+
+def _run_by(words: Sequence[Word]) -> Iterator[str]:
+    several = posixpath.basename(words[0].text) in _BEFORE
+    yield from (posixpath.basename(word.text) for word in (words if several else words[:1]))
+
+
+def spared(touch: Touch, complained: Iterable[str]) -> bool:
+    """A complaint names the file: what was to be done to it was not."""
+    paths = [_names(posixpath.basename(path)) for path in touch[1:] if path]
+    return any(path <= _names(line) for path in paths for line in complained)

@@ -21,7 +21,7 @@ from foldline.core.headings import Opened, named, opens
 from foldline.core.markup import bare, fenced, guard, opens_fence, tidy, unguarded
 from foldline.core.prompts import prompt
 from foldline.core.styles import OTHER, STYLES, Heading, Style
-from foldline.core.unwrap import unwrap
+from foldline.core.unwrap import opens_working, unwrap
 from foldline.errors import Empty, Truncated
 
 LONGEST = 500_000
@@ -143,8 +143,8 @@ def _rendered(section: Section, style: Style) -> str:
 
 
 def _is_special(line: str, style: Style) -> bool:
-    """Outside code it would open a section, or be taken for code up to the next fence."""
-    return opens(line, style) is not None or opens_fence(line)
+    """Outside code it would open a section, be taken for code up to the next fence, or for a model's working."""
+    return opens(line, style) is not None or opens_fence(line) or opens_working(line)
 
 
 def says_nothing(text: str) -> bool:

@@ -2,44 +2,61 @@
 
     reply ── unwrap ──> text that begins with the summary
 
-A tag inside the summary is the summary's own text: only what stands before its first heading, or closes what was
-opened there, is wrapping. An analysis that is never closed ends where the summary begins.
+What is thrown away is the working of the model: an analysis before the summary, closed, nested, never closed or never
+opened; a closed one inside or behind it, whose tags stand alone on their lines; and a draft that was written anew.
+Any other tag inside the summary is the summary's own text. A section that stands nowhere else is no working: so one
+that only quotes both tags on lines of their own does not lose what stands between them.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
-from itertools import accumulate
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
 
 from foldline.core.headings import opens
 from foldline.core.markup import fenced
 from foldline.core.styles import Style
 
-_TAG = r"(?:analysis|thinking|think|scratchpad)"
-_STARTS = re.compile(rf"(?:[^\n<]{{0,200}}\n)?\s*<{_TAG}>", re.I)
-_AGAIN = re.compile(rf"\s*<{_TAG}>", re.I)
-_TURN = re.compile(rf"</{_TAG}>\s*(?=<summary>)", re.I)
-_ENDS = re.compile(rf"</{_TAG}>[ \t\r]*(?=$|#{{1,6}}[ \t])", re.I | re.M)
-_OPENS = re.compile(r"^[ \t]*<summary>", re.I | re.M)
+_MORE = r"(?:[ \t][^<>\n]*)?"
+"""The attributes of a tag."""
+_NAME = r"(?:analysis|thinking|think|scratchpad)"
+_TAG = rf"<{_NAME}{_MORE}>"
+_SUMMARY = rf"<summary{_MORE}>"
+_STARTS = re.compile(rf"^[ \t]*{_TAG}", re.I | re.M)
+_AGAIN = re.compile(rf"\s*{_TAG}", re.I)
+_ALONE = re.compile(rf"^[ \t]*<(?P<closing>/?)(?P<name>{_NAME}){_MORE}>[ \t\r]*(?:\n|\Z)", re.I | re.M)
+_TURN = re.compile(rf"</{_NAME}>\s*(?={_SUMMARY})", re.I)
+_ENDS = re.compile(rf"</{_NAME}>[ \t\r]*(?=$|#{{1,6}}[ \t])", re.I | re.M)
+_OPENS = re.compile(rf"^[ \t]*{_SUMMARY}", re.I | re.M)
 _CLOSES = re.compile(r"</summary>[ \t\r]*$", re.I | re.M)
+_FIRST_LINE = re.compile(r"\s*(?P<line>[^\n]*)")
 _WRAPPER = re.compile(r"(?P<mark>`{3,}|~{3,})(?P<info>markdown|md|json|xml|html|text|plaintext)?[ \t\r]*")
+_BYTE_ORDER = "\ufeff"
+"""A mark that some send before a text. It is no blank to Python."""
 
 
 class _Text:
     """A text whose code fences and headings are known, so that each is looked for once."""
 
     def __init__(self, text: str, style: Style) -> None:
-        self.text = text
+        self.text, self.style = text, style
         lines = text.split("\n")
         self._starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
         self._inside = fenced(lines)
-        self._headings = [
-            start
-            for line, start, inside in zip(lines, self._starts, self._inside, strict=False)
-            if not inside and opens(line, style)
-        ]
+        self._headings: list[int] = []
+        self._places: defaultdict[str, list[int]] = defaultdict(list)
+        for line, start, inside in zip(lines, self._starts, self._inside, strict=False):
+            opened = None if inside else opens(line, style)
+            if opened:
+                self._headings.append(start)
+                self._places[opened.heading.key].append(start)
+
+    @property
+    def sections(self) -> frozenset[str]:
+        return frozenset(self._places)
 
     def heading(self, start: int = 0, stop: int | None = None) -> int | None:
         """Where the first heading between two places stands."""
@@ -47,50 +64,110 @@ class _Text:
         at = bisect_left(self._headings, start)
         return self._headings[at] if at < len(self._headings) and self._headings[at] < stop else None
 
-    def matches(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    def matches(self, pattern: re.Pattern[str], start: int = 0) -> Iterator[re.Match[str]]:
         """Where it is matched outside code."""
-        for match in pattern.finditer(self.text):
+        for match in pattern.finditer(self.text, start):
             if not self._inside[bisect_right(self._starts, match.start()) - 1]:
                 yield match
 
     def first(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         return next(self.matches(pattern), None)
 
+    def is_working(self, start: int, stop: int) -> bool:
+        """Between two places there is no section, or one that stands elsewhere too."""
+        return self.heading(start, stop) is None or any(
+            _some(places, start, stop) and (places[0] < start or places[-1] >= stop) for places in self._places.values()
+        )
+
+    def begins_anew(self, at: int) -> bool:
+        """A section stands behind a place, and none before it, or one that is written again behind it."""
+        anew = any(places[0] < at <= places[-1] for places in self._places.values())
+        return anew or (self.heading(0, at) is None and self.heading(at) is not None)
+
+
+def _some(places: Sequence[int], start: int, stop: int) -> bool:
+    """One of these places, in order, is between the two."""
+    at = bisect_left(places, start)
+    return at < len(places) and places[at] < stop
+
 
 def unwrap(text: str, style: Style) -> str:
     """The summary's own text."""
-    text = _unfenced(text.strip(), style)
+    text = _unfenced(text.strip().lstrip(_BYTE_ORDER).strip(), style)
     if "<" not in text:
         return text
-    text = _behind_analysis(_Text(text, style))
-    text = _between_tags(_Text(text, style))
+    for step in (_without_working, _behind_analysis, _behind_end, _between_tags):
+        text = step(_Text(text, style))
     return _unfenced(text.strip(), style)
 
 
+def opens_working(line: str) -> bool:
+    """All of the line opens an analysis: with an end further down, it would be thrown away."""
+    tag = _ALONE.fullmatch(line)
+    return tag is not None and not tag["closing"]
+
+
+def _without_working(whole: _Text) -> str:
+    """Without each closed analysis whose tags stand alone on their lines, wherever it is."""
+    kept, at = [], 0
+    for start, stop in sorted(_closed(whole)):
+        if whole.is_working(start, stop):
+            kept.append(whole.text[at:start])  # nothing where it is inside the one before
+            at = max(at, stop)
+    return "".join([*kept, whole.text[at:]])
+
+
+def _closed(whole: _Text) -> Iterator[tuple[int, int]]:
+    """Where each of them stands: an end closes what was opened last under its name."""
+    opened: defaultdict[str, list[int]] = defaultdict(list)
+    for tag in whole.matches(_ALONE):
+        waiting = opened[tag["name"].lower()]
+        if not tag["closing"]:
+            waiting.append(tag.start())
+        elif waiting:
+            yield waiting.pop(), tag.end()
+
+
 def _behind_analysis(whole: _Text) -> str:
-    text, starts = whole.text, _STARTS.match(whole.text)
-    if not starts or whole.heading(0, starts.end()) is not None:
+    """What follows the analysis a text begins with, be it closed or not. A greeting may stand before it."""
+    text, starts = whole.text, whole.first(_STARTS)
+    if not starts or not _is_greeting(text[: starts.start()], whole.style):
         return text
     turn = whole.first(_TURN)
     if turn:
         return text[turn.end() :]
-    end = _end_of_analysis(whole)
+    end = _end_of_analysis(whole, starts.start())
     opening = whole.first(_OPENS)
     if opening and (whole.heading(end or 0, opening.start()) is None or (end is None and whole.first(_CLOSES))):
         return text[opening.start() :]
     if end is None:
         end = whole.heading()
-    return text[end:] if end is not None else ""
+    return text[end:] if end is not None else text[: starts.start()]
 
 
-def _end_of_analysis(whole: _Text) -> int | None:
-    """Behind the last of the analyses that follow one another at the start; None when the first is never closed."""
+def _is_greeting(text: str, style: Style) -> bool:
+    """Nothing in it begins a section, not even a bare label."""
+    return not any(opens(line, style, loose=True) for line in text.split("\n"))
+
+
+def _end_of_analysis(whole: _Text, start: int) -> int | None:
+    """Behind the last of the analyses that follow one another there; None when the first is never closed."""
     done = None
-    for closing in whole.matches(_ENDS):
+    for closing in whole.matches(_ENDS, start):
         done = closing.end()
         if not _AGAIN.match(whole.text, done):
             return done
     return done
+
+
+def _behind_end(whole: _Text) -> str:
+    """What follows the end of an analysis without a beginning: some templates open it before the reply."""
+    ends = [closing.end() for closing in whole.matches(_ENDS)]
+    anew = [end for end in ends if whole.begins_anew(end)]
+    if anew:
+        return whole.text[anew[-1] :]
+    rest = _unfenced(whole.text[ends[-1] :].strip(), whole.style) if ends and not whole.sections else ""
+    return rest if _begins(rest, whole.style) else whole.text
 
 
 def _between_tags(whole: _Text) -> str:
@@ -100,12 +177,38 @@ def _between_tags(whole: _Text) -> str:
     alone = text[opening.end() :].split("\n", 1)[0].strip() == ""
     if not alone and text[: opening.start()].strip():
         return text
-    closings = [match for match in whole.matches(_CLOSES) if match.start() >= opening.end()]
+    anew = [tag for tag in whole.matches(_OPENS, opening.end()) if _begins(_line_at(text, tag.end()), whole.style)]
+    return _together(whole, [opening, *anew])
+
+
+def _line_at(text: str, at: int) -> str:
+    """The first line behind a place that is not empty."""
+    found = _FIRST_LINE.match(text, at)
+    return found["line"] if found else ""
+
+
+def _together(whole: _Text, openings: Sequence[re.Match[str]]) -> str:
+    """The last summary, and before it what others have beside its sections; a tag that begins none of them stays."""
+    last = _Text(whole.text[openings[-1].end() :], whole.style)
+    kept, sections = [_up_to_closing(last)], last.sections
+    for here, behind in reversed(list(pairwise(openings))):
+        part = _Text(whole.text[here.end() : behind.start()].lstrip(), whole.style)
+        if part.sections <= sections:
+            continue
+        closed = _up_to_closing(part)
+        kept += ["\n" if closed != part.text else behind.group(), closed]
+        sections |= part.sections
+    return "".join(reversed(kept))
+
+
+def _up_to_closing(whole: _Text) -> str:
+    """A text before the tag that closes it. One with a heading behind it, or words on both sides, closes nothing."""
+    text, closings = whole.text, list(whole.matches(_CLOSES))
     if not closings or whole.heading(closings[-1].end()) is not None:
-        return text[opening.end() :]
+        return text
     own_line = text[: closings[-1].start()].rsplit("\n", 1)[-1].strip() == ""
     last = not text[closings[-1].end() :].strip()
-    return text[opening.end() : closings[-1].start()] if own_line or last else text[opening.end() :]
+    return text[: closings[-1].start()] if own_line or last else text
 
 
 def _unfenced(text: str, style: Style) -> str:
