@@ -3,7 +3,9 @@
 import asyncio
 import base64
 import copy
+import inspect
 import json
+import threading
 import time
 from contextlib import suppress
 
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 from foldline import Archive, Budget, CannotFit, Compactor, MemoryArchive, sources, validators
 from foldline.core.estimate import Estimator
 from foldline.core.meter import Meter
-from foldline.errors import InputError, Overloaded
+from foldline.errors import FoldlineError, InputError, InvalidSetting, Overloaded
 from foldline.testing import SUMMARY, FakeCaller, Session
 
 DIALECTS = ("anthropic", "openai-chat", "openai-responses", "gemini")
@@ -392,9 +394,100 @@ def test_from_a_pivot_behind_a_fold_the_view_is_folded_and_the_whole_history_ref
     assert validators.check(again.messages, "anthropic") == []
 
 
-def test_an_unknown_option_is_refused():
-    with pytest.raises(TypeError, match="speed"):
-        compactor().compact(working().request(), speed="high")
+@pytest.mark.parametrize("door", ["fit", "compact", "acompact", "preview", "prepare"])
+def test_an_unknown_option_is_refused_by_the_name_of_the_door(door):
+    with pytest.raises(TypeError, match=rf"Compactor\.{door}\(\) got an unexpected keyword argument 'speed'"):
+        getattr(compactor(), door)(working().request(), speed="high")
+
+
+def test_both_ways_to_fold_and_the_preview_take_the_same():
+    named = [
+        list(inspect.signature(getattr(Compactor, door)).parameters) for door in ("compact", "acompact", "preview")
+    ]
+    assert named[0] == named[1] == named[2]
+    assert "**" not in str(inspect.signature(Compactor.compact))
+
+
+def test_the_docstring_tells_of_every_parameter():
+    for name in inspect.signature(Compactor).parameters:
+        assert f"\n    {name:<12}" in inspect.getsource(Compactor), name
+    for name in [*inspect.signature(Compactor.compact).parameters][2:]:
+        assert f"\n        {name:<12}" in inspect.getsource(Compactor.compact), name
+
+
+@pytest.mark.parametrize(
+    ("budget", "advice"),
+    [
+        (128_000, r"budget is 128000; give Budget\(window=128_000\), or Budget\.for_model\("),
+        ("gpt-5", r"Budget\.for_model\('gpt-5'\)"),
+        (None, r"Budget\(window=200_000\)"),
+        (True, r"Budget\(window=200_000\)"),
+    ],
+)
+def test_what_is_no_budget_is_refused_at_once_with_what_to_give(budget, advice):
+    with pytest.raises(InvalidSetting, match=advice):
+        Compactor(budget)
+
+
+@pytest.mark.parametrize("patience", [-1, "5", None, True, float("nan")])
+def test_a_patience_that_is_none_is_refused(patience):
+    with pytest.raises(InvalidSetting, match=r"patience is .*; give the seconds"):
+        Compactor(ROOM, patience=patience)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: Budget(window=0),
+        lambda: Budget(window="8k"),
+        lambda: Budget(window=8_000, reserve=8_000),
+        lambda: Budget(window=8_000, reserve="many"),
+        lambda: Budget(window=8_000, target="half"),
+        lambda: Compactor(ROOM, "nonsense"),
+        lambda: Compactor(ROOM, style="prose"),
+        lambda: compactor().compact(working().request(), to=0),
+        lambda: compactor().fit(working().request(), pin=[99]),
+    ],
+)
+def test_a_wrong_setting_is_an_error_of_ours_and_a_value_error(wrong):
+    with pytest.raises(FoldlineError) as raised:
+        wrong()
+    assert isinstance(raised.value, ValueError)
+    assert isinstance(raised.value, InvalidSetting)
+
+
+def test_a_turn_whose_patience_is_over_asks_nobody_and_is_extracted():
+    heard, model = [], FakeCaller(name="anthropic:claude-haiku-4-5")
+    fitted = compactor(model=model, patience=0, listen=heard.append).fit(working().request())
+    assert (model.asked, fitted.receipt.author) == ([], "extraction, without a model")
+    assert "give the Compactor a longer patience=" in str(fitted.receipt)
+    over = "no request, the 0 seconds for all questions of one turn are over"
+    assert [notice.text for notice in heard] == [f"anthropic:claude-haiku-4-5: {over}"]
+
+
+def test_conversations_that_begin_alike_are_fitted_at_the_same_time_as_each_by_itself():
+    requests = [working(12 + number).request() for number in range(4)]
+    wanted = [compactor(model=FakeCaller()).fit(request).request for request in requests]
+    together = threading.Barrier(len(requests), timeout=30)
+
+    def all_at_once(_):
+        together.wait()
+        return SUMMARY
+
+    class Waiting(FakeCaller):
+        def ask(self, ask):
+            return FakeCaller([all_at_once]).ask(ask)
+
+    maker, found = compactor(model=Waiting()), {}
+    threads = [
+        threading.Thread(target=lambda n=number: found.update({n: maker.fit(requests[n]).request}))
+        for number in range(len(requests))
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert [found.get(number) for number in range(len(requests))] == wanted
 
 
 # --- pins ---------------------------------------------------------------------------------------------------------
@@ -449,6 +542,13 @@ def test_a_preview_asks_no_model_keeps_nothing_and_says_nothing():
     assert (model.asked, heard) == ([], [])
     assert not any(vars(archive)[name] for name in vars(archive) if name != "_lock")
     assert maker.fit(session.request()).receipt.generation == 1
+
+
+def test_a_preview_with_any_argument_of_a_fold_is_one_of_a_fold():
+    request = working(4).request()
+    assert compactor().preview(request, pin=[0], dialect="anthropic").action == "rest"
+    for how in ({"kind": "manual"}, {"focus": ""}, {"style": "report"}, {"direction": "up-to"}, {"pivot": 5}):
+        assert compactor().preview(request, **how).reason == "asked for"
 
 
 def test_a_preview_of_a_fold_on_demand():

@@ -12,7 +12,7 @@ from foldline import Budget, Compactor
 from foldline.archive import MemoryArchive
 from foldline.core.asking import Ask, Reply
 from foldline.core.effects import Asking, Keep, Known, Recall, Recalled, Save, Tell, ViewPlan
-from foldline.drive import AT_ONCE, World, arun, run
+from foldline.drive import AT_ONCE, Glass, World, arun, run
 from foldline.errors import Busy, CallerError, RateLimited, TimedOut
 from foldline.model import Notice
 from foldline.testing import FakeCaller, Session
@@ -75,6 +75,47 @@ def test_whatever_a_caller_raises_is_told_as_a_value(error):
         assert isinstance(answers[0], CallerError)
 
 
+def test_what_a_caller_of_anyone_s_raised_can_be_found():
+    key = "sk-ant-api03-" + "A1b2C3d4" * 8
+
+    class Broken(FakeCaller):
+        def ask(self, ask):
+            raise KeyError(f"no region for {key} " + "and so on " * 100)
+
+    for (answer,) in both(lambda: asking(1), World(MemoryArchive(), {"cheap": Broken()})):
+        assert str(answer).startswith("the caller failed with KeyError: 'no region for [masked anthropic-key")
+        assert key not in str(answer)
+        assert len(str(answer)) < 250
+        assert isinstance(answer.__cause__, KeyError)
+        assert answer.__cause__.__traceback__ is not None
+
+
+def test_an_error_that_cannot_even_be_shown_does_not_cost_the_turn():
+    class Odd(Exception):
+        def __str__(self):
+            raise RuntimeError
+
+    class Broken(FakeCaller):
+        def ask(self, ask):
+            raise Odd
+
+    for (answer,) in both(lambda: asking(1), World(MemoryArchive(), {"cheap": Broken()})):
+        assert "Odd" in str(answer)
+
+
+def test_an_archive_behind_glass_is_read_and_not_written():
+    archive = MemoryArchive()
+    conversation = Session().user("hello").conversation()
+    Glass(archive).keep(conversation)
+    assert Glass(archive).save(Save(ViewPlan("a", 1))) is None
+    assert archive.recall(("a",)) is None
+    archive.keep(conversation)
+    archive.save(Save(ViewPlan("a", 1)))
+    assert Glass(archive).recall(("a",)) == Recalled(ViewPlan("a", 1))
+    ref = conversation.messages[0].identity
+    assert Glass(archive).original(ref) == archive.original(ref) is not None
+
+
 def test_nobody_is_asked_when_the_time_is_over():
     caller = FakeCaller()
     for answers in both(lambda: asking(3), World(MemoryArchive(), {"cheap": caller}, patience=0)):
@@ -91,6 +132,10 @@ def test_who_listens_hears_of_questions_and_notices():
 
     run(steps(), World(MemoryArchive(), {"cheap": FakeCaller()}, listen=heard.append))
     assert [notice.code for notice in heard] == ["hello", "asked"]
+    assert heard[1].text == "fake: 1 request, 0 failed"
+    caller = FakeCaller([RateLimited("later"), "two", "three"], name="anthropic:claude-haiku-4-5")
+    run(asking(3), World(MemoryArchive(), {"cheap": caller}, listen=heard.append))
+    assert heard[-1].text == "anthropic:claude-haiku-4-5: 3 requests, 1 failed"
 
 
 def test_an_archive_s_error_is_told_as_a_value():

@@ -1,7 +1,9 @@
-"""Everything the README says to run is run, its figure is measured anew, and the pages of docs are complete."""
+"""Everything the README says to run is run, and the Python of docs; its figure is measured; the pages are complete."""
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import json
 import os
 import re
@@ -12,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from foldline import Budget, Compactor
+from foldline import Budget, Compactor, Receipt
 from foldline.core.estimate import Estimator
 from foldline.core.meter import Meter
 
@@ -21,8 +23,18 @@ README = (ROOT / "README.md").read_text("utf-8")
 EXAMPLE = ROOT / "examples" / "coding-session.anthropic.json"
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.M | re.S)
+def blocks(language: str, page: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page, re.M | re.S)
+
+
+def ran_python(page: str, name: str) -> dict[str, object]:
+    """The names that a page's snippets leave, run one after another behind what the page prepares for them unseen."""
+    hidden = re.findall(r"^<!-- python:[^\n]*\n(.*?)^-->", page, re.M | re.S)
+    assert len(hidden) == 1
+    names: dict[str, object] = {"__name__": "page"}
+    for code in (*hidden, *blocks("python", page)):
+        exec(compile(code, name, "exec"), names)
+    return names
 
 
 COMMANDS = [line for block in blocks("sh") for line in block.splitlines()]
@@ -88,16 +100,45 @@ def test_the_python_of_the_readme_runs(copy, monkeypatch, capsys):
     monkeypatch.chdir(copy)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "not-a-key")
     monkeypatch.setenv("OPENAI_API_KEY", "not-a-key")
-    hidden = re.findall(r"^<!-- python:[^\n]*\n(.*?)^-->", README, re.M | re.S)
-    assert len(hidden) == 1
-    names: dict[str, object] = {"__name__": "readme"}
-    for code in (*hidden, *blocks("python")):
-        exec(compile(code, "README.md", "exec"), names)
+    names = ran_python(README, "README.md")
     shown = capsys.readouterr().out
     assert "prune: " in shown
     assert "# Notes on the conversation so far" in shown
     assert "not-a-key" not in shown
     assert len(names["originals"]) > 100
+
+
+def test_the_python_of_the_page_on_the_library_runs(copy, monkeypatch, capsys):
+    monkeypatch.chdir(copy)
+    page = (ROOT / "docs" / "python.md").read_text("utf-8")
+    names = ran_python(page, "docs/python.md")
+    shown = capsys.readouterr().out
+    assert len(blocks("python", page)) >= 10
+    assert "# Notes on the conversation so far" in shown
+    assert "give Budget(window=200_000)" in shown
+    assert len(names["originals"]) > 100
+    assert names["report"].intent == "Imports that work."
+
+
+def rows_of(page: str, heading: str) -> dict[str, str]:
+    """Parameter and default of the rows of all tables below a heading."""
+    below = page.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    return dict(re.findall(r"^\| `(\w+)` \| (?:`([^`]*)`)? ?\|", below, re.M))
+
+
+def test_the_page_on_the_library_names_every_parameter_with_its_default():
+    page = (ROOT / "docs" / "python.md").read_text("utf-8")
+
+    def defaults(function, leaving=()):
+        known = inspect.signature(function).parameters.values()
+        wanted = [one for one in known if one.name not in ("self", "request", *leaving)]
+        return {one.name: "" if one.default is one.empty else repr(one.default).replace("'", '"') for one in wanted}
+
+    assert rows_of(page, "Budget") == defaults(Budget)
+    assert rows_of(page, "Compactor") == defaults(Compactor)
+    assert rows_of(page, "Methods") == defaults(Compactor.compact)
+    told = set(re.findall(r"`(\w+)`", page.split("## What the receipt says")[1].split("A `Notice` has")[0]))
+    assert {field.name for field in dataclasses.fields(Receipt)} <= told
 
 
 def test_the_figure_is_what_the_demo_measures():

@@ -28,7 +28,7 @@ from foldline.archive.memory import MemoryArchive
 from foldline.callers import Caller, caller
 from foldline.core.budget import Budget
 from foldline.core.checkpoint import Checkpoint
-from foldline.core.effects import Effect, Recalled, Save
+from foldline.core.effects import Effect
 from foldline.core.engine import Thread, View, turn
 from foldline.core.meter import Meter, Usage
 from foldline.core.options import Direction, Options, Voice
@@ -36,8 +36,8 @@ from foldline.core.prune import PruneSettings
 from foldline.core.receipt import Receipt
 from foldline.core.resume import KINDS, Abilities, Kind, Manner
 from foldline.core.styles import STYLES
-from foldline.drive import World, arun, run
-from foldline.errors import CannotFit, InputError
+from foldline.drive import PATIENCE, Glass, World, arun, run
+from foldline.errors import CannotFit, InvalidSetting
 from foldline.model import Conversation, Notice
 from foldline.models import lookup
 from foldline.reading import Reader
@@ -70,7 +70,34 @@ class Fitted:
 
 
 class Compactor:
-    """Keeps conversations inside a budget. One for each model an agent talks to; safe for several threads."""
+    """Keeps conversations inside a budget. One for each model an agent talks to; safe for several threads.
+
+    Who writes, and what is kept:
+    budget      what a request may have: Budget(window=200_000), or Budget.for_model("claude-sonnet-4-5")
+    model       who writes checkpoints, "anthropic:claude-haiku-4-5" or a Caller; None: quoted from the conversation
+    fallback    who writes where `model` cannot; None: the same
+    archive     keeps the originals and the folds: Archive() in a file; None: in memory, while this object lives
+    patience    seconds for all questions of one turn; what was not answered by then is extracted (180)
+    meter       counts tokens; give one to share it, or to count in another way; None: one for each model
+
+    What the checkpoints are like:
+    style       the sections of what a model writes: "checkpoint", "report", "brief" or "full" ("checkpoint")
+    silent      the agent goes on as though nothing had been folded; False where it may remark on it (True)
+    approval    the agent is told to wait for the user's consent before each tool; for agents that must (False)
+    abilities   the tools and files the agent has for finding its way back, to be told of them; None: nothing
+    transcript  where the agent can read the whole conversation, such as a path; "" tells it of none ("")
+    prune       which tool results are bulky, and what stays of them; None: above 2,000 characters
+
+    What the agent has besides:
+    agenda      its plan, an Agenda: the active one stands in each checkpoint, its own todo list is taken over; None: no
+    root        the project's folder: its memory files (CLAUDE.md, AGENTS.md) are named in checkpoints; None: no
+    memory      texts in which instructions for compaction may stand, where they are in no file below `root` (none)
+    scope       whose conversations these are: folds of one scope are not found in another; for a project or user ("")
+
+    What a program may want:
+    secret      seals what is quoted to a model; give one where each run must send the same bytes; None: random
+    listen      is called with a Notice when a model was asked, a fold says something, the archive was damaged; None: no
+    """
 
     def __init__(
         self,
@@ -92,7 +119,9 @@ class Compactor:
         secret: bytes | None = None,
         meter: Meter | None = None,
         listen: Callable[[Notice], None] | None = None,
+        patience: float = PATIENCE,
     ) -> None:
+        _check(budget, patience)
         _known("style", style, STYLES)
         self.budget = budget
         self.archive: Backend = archive if archive is not None else MemoryArchive()
@@ -120,14 +149,16 @@ class Compactor:
             secret=secret or secrets.token_bytes(16),
         )
         self._around = Surrounds(agenda, root, scope)
-        self._world = World(self.archive, self._callers, scope, listen or _nobody, self._lock, around=self._around)
+        self._world = World(
+            self.archive, self._callers, scope, listen or _nobody, self._lock, patience, around=self._around
+        )
 
     def fit(self, request: Any, *, pin: Iterable[int] = (), dialect: str | None = None) -> Fitted:
         """The request as it fits: untouched while there is room, pruned or folded when there is not.
 
         `request` is a whole request or its list of messages, in any dialect. `pin` lists messages that stay word for
-        word, by index (from 0, or from the end if negative; None is no list). Raises CannotFit when nothing legal fits,
-        InputError for what cannot be read.
+        word, by index (from 0, or from the end if negative; None is no list). `dialect` is the request's form, where it
+        should not be found out. Raises CannotFit when nothing legal fits, InputError for what cannot be read.
         """
         return self._run(request, self._options, pin, dialect)
 
@@ -135,18 +166,9 @@ class Compactor:
         """Like `fit`, without holding up the event loop while a model writes."""
         return await self._arun(request, self._options, pin, dialect)
 
-    def compact(self, request: Any, **how: Any) -> Fitted:
-        """Folds now. See `_how` for what may be given: to, focus, kind, direction, pivot, style, pin, dialect."""
-        options, pin, dialect = self._how(**how)
-        return self._run(request, options, pin, dialect)
-
-    async def acompact(self, request: Any, **how: Any) -> Fitted:
-        """Like `compact`, without holding up the event loop."""
-        options, pin, dialect = self._how(**how)
-        return await self._arun(request, options, pin, dialect)
-
-    def _how(
+    def compact(
         self,
+        request: Any,
         *,
         to: int | None = None,
         focus: str = "",
@@ -156,35 +178,82 @@ class Compactor:
         style: str | None = None,
         pin: Iterable[int] = (),
         dialect: str | None = None,
-    ) -> tuple[Options, Iterable[int], str | None]:
-        """What a fold on demand may be told: the tokens of the view, what to attend to, the kind of continuation,
-        which part to fold and where to divide, the style of summary, what to keep word for word."""
+    ) -> Fitted:
+        """Folds now, whether there is need or not.
+
+        to          tokens the view may have; unless told, the budget's target, half of the room
+        focus       what a model that writes should attend to most, in a few words
+        kind        how the agent is told to go on: manual, regular, mid-loop, post-tool or emergency
+        direction   "up-to": the older part is folded; "from": the later part, and the beginning stays as it is
+        pivot       the message to divide at, by index; unless told, where it fits best
+        style       the sections of the summary, for this fold alone
+        pin         messages that stay word for word, as for `fit`
+        dialect     the form of the request, where it should not be found out
+        """
+        options = self._folding(to=to, focus=focus, kind=kind, direction=direction, pivot=pivot, style=style)
+        return self._run(request, options, pin, dialect)
+
+    async def acompact(
+        self,
+        request: Any,
+        *,
+        to: int | None = None,
+        focus: str = "",
+        kind: Kind = "manual",
+        direction: Direction = "up-to",
+        pivot: int | None = None,
+        style: str | None = None,
+        pin: Iterable[int] = (),
+        dialect: str | None = None,
+    ) -> Fitted:
+        """Like `compact`, without holding up the event loop while a model writes."""
+        options = self._folding(to=to, focus=focus, kind=kind, direction=direction, pivot=pivot, style=style)
+        return await self._arun(request, options, pin, dialect)
+
+    def preview(
+        self,
+        request: Any,
+        *,
+        to: int | None = None,
+        focus: str | None = None,
+        kind: Kind | None = None,
+        direction: Direction | None = None,
+        pivot: int | None = None,
+        style: str | None = None,
+        pin: Iterable[int] = (),
+        dialect: str | None = None,
+    ) -> Receipt:
+        """What `fit` would do; or, with any of to, focus, kind, direction, pivot and style, what `compact` would.
+
+        No model is asked and nothing is kept.
+        """
+        said = {"to": to, "focus": focus, "kind": kind, "direction": direction, "pivot": pivot, "style": style}
+        how: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+        options = replace(self._folding(**how) if how else self._options, cheap=None, fallback=None)
+        world = replace(self._world, archive=Glass(self.archive), listen=_nobody, around=self._around.glance)
+        return run(self._steps(*self._given(request, options, pin, dialect)), world).receipt
+
+    def _folding(
+        self,
+        *,
+        to: int | None = None,
+        focus: str = "",
+        kind: Kind = "manual",
+        direction: Direction = "up-to",
+        pivot: int | None = None,
+        style: str | None = None,
+    ) -> Options:
         style = style or self._options.style
         _known("kind", kind, KINDS)
         _known("style", style, STYLES)
         _known("direction", direction, get_args(Direction))
-        if to is not None and (not _is_number(to) or to < 1):
-            raise InputError(f"to is {to!r}; give the tokens the view may have as a whole number, 1 or more")
+        if to is not None and (not _is_whole(to) or to < 1):
+            raise InvalidSetting(f"to is {to!r}; give the tokens the view may have as a whole number, 1 or more")
         if not isinstance(focus, str):
-            raise InputError(f"focus is {focus!r}; give what to attend to as text, or leave it out")
-        options = replace(
-            self._options,
-            manner=replace(self._options.manner, kind=kind),
-            force=True,
-            to=to,
-            focus=focus,
-            direction=direction,
-            pivot=pivot,
-            style=style,
-        )
-        return options, pin, dialect
-
-    def preview(self, request: Any, *, pin: Iterable[int] = (), dialect: str | None = None, **how: Any) -> Receipt:
-        """What `fit` (or, with arguments, `compact`) would do: no model is asked and nothing is kept."""
-        options = self._how(pin=pin, **how)[0] if how else self._options
-        world = replace(self._world, archive=_Glass(self.archive), listen=_nobody, around=self._around.glance)
-        given, options = self._given(request, options, pin, dialect)
-        return run(self._steps(given, replace(options, cheap=None, fallback=None)), world).receipt
+            raise InvalidSetting(f"focus is {focus!r}; give what to attend to as text, or leave it out")
+        manner = replace(self._options.manner, kind=kind)
+        more = replace(self._options, manner=manner, force=True, to=to, focus=focus, style=style)
+        return replace(more, direction=direction, pivot=pivot)
 
     def prepare(self, request: Any, *, pin: Iterable[int] = (), dialect: str | None = None) -> Fitted:
         """Folds ahead of need: views stay as they are until one has to be folded, and that one finds it done."""
@@ -203,23 +272,20 @@ class Compactor:
 
     def on_overflow(self, fitted: Fitted, error: Any) -> Fitted:
         """A smaller request after the provider refused one. Raises what it refused with when it is no overflow."""
-        options, refused = self._emergency(fitted, error)
-        try:
-            again = self._run(fitted.given, options, fitted.pins, fitted.view.dialect)
-        except CannotFit as cannot:
-            options = replace(options, to=recovery.smallest(cannot, min(refused - 1, options.budget.room), error))
-            again = self._run(fitted.given, options, fitted.pins, fitted.view.dialect)
-        recovery.must_be_smaller(again.view, again.receipt.tokens_after, refused, error)
-        return replace(again, tries=fitted.tries + 1)
+        return run(self._retreat(fitted, error), self._world)
 
     async def aon_overflow(self, fitted: Fitted, error: Any) -> Fitted:
         """Like `on_overflow`, without holding up the event loop."""
+        return await arun(self._retreat(fitted, error), self._world)
+
+    def _retreat(self, fitted: Fitted, error: Any) -> Generator[Effect, Any, Fitted]:
         options, refused = self._emergency(fitted, error)
+        request, pins, dialect = fitted.given, fitted.pins, fitted.view.dialect
         try:
-            again = await self._arun(fitted.given, options, fitted.pins, fitted.view.dialect)
+            again = yield from self._turn(request, options, pins, dialect)
         except CannotFit as cannot:
             options = replace(options, to=recovery.smallest(cannot, min(refused - 1, options.budget.room), error))
-            again = await self._arun(fitted.given, options, fitted.pins, fitted.view.dialect)
+            again = yield from self._turn(request, options, pins, dialect)
         recovery.must_be_smaller(again.view, again.receipt.tokens_after, refused, error)
         return replace(again, tries=fitted.tries + 1)
 
@@ -270,12 +336,19 @@ class Compactor:
         return replace(self._options, budget=budget, manner=manner, force=True, to=to), refused
 
     def _run(self, request: Any, options: Options, pin: Iterable[int], dialect: str | None) -> Fitted:
-        given, options = self._given(request, options, pin, dialect)
-        return self._fitted(request, given, run(self._steps(given, options), self._world), options)
+        return run(self._turn(request, options, pin, dialect), self._world)
 
     async def _arun(self, request: Any, options: Options, pin: Iterable[int], dialect: str | None) -> Fitted:
+        return await arun(self._turn(request, options, pin, dialect), self._world)
+
+    def _turn(
+        self, request: Any, options: Options, pin: Iterable[int], dialect: str | None
+    ) -> Generator[Effect, Any, Fitted]:
         given, options = self._given(request, options, pin, dialect)
-        return self._fitted(request, given, await arun(self._steps(given, options), self._world), options)
+        view = yield from self._steps(given, options)
+        shown = request if view.conversation is given else self._reader.write(view.conversation)
+        receipt = self._with_the_archives(view.receipt)
+        return Fitted(shown, receipt, view.conversation, view.checkpoint, request, options.pins)
 
     def _given(
         self, request: Any, options: Options, pin: Iterable[int], dialect: str | None
@@ -287,12 +360,20 @@ class Compactor:
         return given, replace(options, budget=budget, pins=_places(pin, len(given)), pivot=pivot)
 
     def _steps(self, given: Conversation, options: Options) -> Generator[Effect, Any, View]:
-        return turn(given, options, self._meter_for(given), self._thread(given))
+        """The engine's, with what the last turn of this conversation left, known by how the conversation begins.
 
-    def _fitted(self, request: Any, given: Conversation, view: View, options: Options) -> Fitted:
-        shown = request if view.conversation is given else self._reader.write(view.conversation)
-        receipt = self._with_the_archives(view.receipt)
-        return Fitted(shown, receipt, view.conversation, view.checkpoint, request, options.pins)
+        While a model writes, that is this turn's alone: another one that begins alike starts with nothing.
+        """
+        name = given.dialect, given.messages[0].identity if given.messages else ""
+        with self._lock:
+            left = self._threads.pop(name, None) or Thread.begin(given.grammar)
+        try:
+            return (yield from turn(given, options, self._meter_for(given), left))
+        finally:
+            with self._lock:
+                self._threads[name] = left
+                while len(self._threads) > SESSIONS:
+                    self._threads.popitem(last=False)
 
     def _with_the_archives(self, receipt: Receipt) -> Receipt:
         """The receipt, with what the archive had to say since the last one: that its file was damaged, and replaced."""
@@ -310,32 +391,6 @@ class Compactor:
                 self._meters[model] = self._meter or meter_for(model)
             return self._meters[model]
 
-    def _thread(self, conversation: Conversation) -> Thread:
-        """What the last turn of this conversation left, known by how the conversation begins."""
-        name = conversation.messages[0].identity if conversation.messages else ""
-        with self._lock:
-            left = self._threads.pop((conversation.dialect, name), None) or Thread.begin(conversation.grammar)
-            self._threads[conversation.dialect, name] = left
-            while len(self._threads) > SESSIONS:
-                self._threads.popitem(last=False)
-            return left
-
-
-class _Glass:
-    """An archive that is looked at and not written to."""
-
-    def __init__(self, archive: Backend) -> None:
-        self._archive = archive
-        self.recall, self.known = archive.recall, archive.known
-        self.original, self.expand = archive.original, archive.expand
-
-    def keep(self, conversation: Conversation, scope: str = "") -> None:
-        """Nothing is kept."""
-
-    def save(self, effect: Save, scope: str = "") -> Recalled | None:  # noqa: ARG002 - the archive's signature
-        """Nothing is saved."""
-        return None
-
 
 def _able(abilities: Abilities, agenda: Agenda | None) -> Abilities:
     """An agent whose plan is kept has the tool for it."""
@@ -346,31 +401,43 @@ def _nobody(_: Notice) -> None:
     """Hears nothing."""
 
 
+def _check(budget: object, patience: object) -> None:
+    """Refuses here what would fail later, in words of its own."""
+    if not isinstance(budget, Budget):
+        wanted = f"Budget(window={budget:_})" if _is_whole(budget) else "Budget(window=200_000)"
+        model = budget if isinstance(budget, str) and budget else "claude-sonnet-4-5"
+        raise InvalidSetting(f"budget is {budget!r}; give {wanted}, or Budget.for_model({model!r})")
+    if isinstance(patience, bool) or not isinstance(patience, (int, float)) or not patience >= 0:
+        raise InvalidSetting(f"patience is {patience!r}; give the seconds for all questions of one turn, 0 or more")
+
+
 def _known(what: str, name: str, names: Iterable[str]) -> None:
     if name not in names:
-        raise InputError(f"there is no {what} {name!r}; give one of {', '.join(names)}")
+        raise InvalidSetting(f"there is no {what} {name!r}; give one of {', '.join(names)}")
 
 
-def _is_number(given: Any) -> bool:
+def _is_whole(given: Any) -> bool:
     """A whole number. True is one to Python, and never meant as one."""
     return isinstance(given, int) and not isinstance(given, bool)
 
 
 def _pivot(pivot: int, count: int) -> int:
-    """The message to divide at, one counted from the end too. Raises InputError for what is not in the list."""
-    if not _is_number(pivot) or not -count <= pivot <= count:
-        raise InputError(f"pivot {pivot!r} names no message: there are {count}, counted from 0")
+    """The message to divide at, one counted from the end too. Raises InvalidSetting for what is not in the list."""
+    if not _is_whole(pivot) or not -count <= pivot <= count:
+        raise InvalidSetting(f"pivot {pivot!r} names no message: there are {count}, counted from 0")
     return pivot % count if pivot < 0 else pivot
 
 
 def _places(pins: Iterable[int], count: int) -> tuple[int, ...]:
-    """Pins as places in the list, those from its end too. Raises InputError for what is not in it."""
+    """Pins as places in the list, those from its end too. Raises InvalidSetting for what is not in it."""
     found = tuple(pins) if isinstance(pins, Iterable) else (pins,)
-    if not isinstance(pins, Iterable) or not all(map(_is_number, found)):
-        raise InputError(f"pin is {pins!r}; give a list of the messages' indices, which are whole numbers, such as [0]")
+    if not isinstance(pins, Iterable) or not all(map(_is_whole, found)):
+        raise InvalidSetting(
+            f"pin is {pins!r}; give a list of the messages' indices, which are whole numbers, such as [0]"
+        )
     for pin in found:
         if not -count <= pin < count:
-            raise InputError(f"pin {pin} names no message: there are {count}, counted from 0")
+            raise InvalidSetting(f"pin {pin} names no message: there are {count}, counted from 0")
     return tuple(pin % count for pin in found)
 
 

@@ -1,4 +1,8 @@
-"""Runs the engine: does what it asks and tells it what came of it. The only sync and async pair in the code base."""
+"""Runs the engine: does what it asks and tells it what came of it. Knows nothing of dialects, budgets or folding.
+
+Sync and async are two loops over the same steps. Wherever something is waited for there is such a pair (here, in the
+callers, in the compactor), and what the two share is a generator or a function that waits for nothing.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +12,25 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from traceback import format_exception_only
 from typing import Any, Generic, TypeVar
 
 from foldline.archive.base import Backend
 from foldline.callers.base import Caller
 from foldline.core.asking import Ask, Reply
-from foldline.core.effects import Around, Asking, Effect, Keep, Known, Recall, Save, Surroundings, Tell
+from foldline.core.effects import Around, Asking, Effect, Keep, Known, Recall, Recalled, Save, Surroundings, Tell
+from foldline.core.text import beginning
 from foldline.errors import ArchiveError, CallerError, TimedOut
 from foldline.model import Conversation, Notice
+from foldline.redact import redact
 
 T = TypeVar("T")
 AT_ONCE = 4
 """Questions that are put to a model at the same time."""
 PATIENCE = 180.0
 """Seconds after which a turn asks no more questions: what was not answered by then is extracted."""
+TOLD_OF_A_FAULT = 200
+"""Characters of what a caller of the user's raised: the beginning says what it is, and the receipt stays readable."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +45,7 @@ class World:
     lock: threading.RLock = field(default_factory=threading.RLock)
     """Held while the engine computes, never while a model is asked."""
     patience: float = PATIENCE
-    """Seconds for all questions of one turn together."""
+    """Seconds for all questions of one turn. After that none is begun; those on their way are waited for."""
     around: Callable[[Conversation], Surroundings] = lambda _: Surroundings()
     """Reads what the agent keeps besides."""
 
@@ -46,7 +55,7 @@ def run(steps: Generator[Effect, Any, T], world: World) -> T:
     end = time.monotonic() + world.patience
     step = _step(steps, None, world)
     while isinstance(step, Asking):
-        answers = _told(step, world, _too_late(step, end) or _ask_all(step, world))
+        answers = _too_late(step, world, end) or _told(step, world, _ask_all(step, world))
         step = _step(steps, answers, world)
     return step.result
 
@@ -56,7 +65,7 @@ async def arun(steps: Generator[Effect, Any, T], world: World) -> T:
     end = time.monotonic() + world.patience
     step = _step(steps, None, world)
     while isinstance(step, Asking):
-        answers = _told(step, world, _too_late(step, end) or await _aask_all(step, world))
+        answers = _too_late(step, world, end) or _told(step, world, await _aask_all(step, world))
         step = _step(steps, answers, world)
     return step.result
 
@@ -64,19 +73,27 @@ async def arun(steps: Generator[Effect, Any, T], world: World) -> T:
 Answers = list[Reply | CallerError]
 
 
-def _too_late(effect: Asking, end: float) -> Answers:
+def _too_late(effect: Asking, world: World, end: float) -> Answers:
     """Nobody is asked when the turn's time is over; nothing while it is not."""
     if time.monotonic() < end:
         return []
-    return [TimedOut("the time for all questions of this turn is over; allow more with patience=") for _ in effect.asks]
+    over = f"the {world.patience:g} seconds for all questions of one turn are over"
+    world.listen(Notice("asked", f"{_asked(effect, world)}: no request, {over}"))
+    return [TimedOut(f"{over}; give the Compactor a longer patience=") for _ in effect.asks]
 
 
 def _told(effect: Asking, world: World, answers: Answers) -> Answers:
     """The answers, after whoever listens has heard of them."""
     failed = sum(isinstance(answer, CallerError) for answer in answers)
-    text = f"{effect.asks[0].who}: {len(answers)} questions, {failed} without an answer"
-    world.listen(Notice("asked", text))
+    many = "request" if len(answers) == 1 else "requests"
+    world.listen(Notice("asked", f"{_asked(effect, world)}: {len(answers)} {many}, {failed} failed"))
     return answers
+
+
+def _asked(effect: Asking, world: World) -> str:
+    """Who is asked, by the name of the model, such as "anthropic:claude-haiku-4-5"."""
+    who = effect.asks[0].who
+    return str(getattr(world.callers.get(who), "name", who))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,4 +165,25 @@ async def _aanswer(ask: Ask, world: World) -> Reply | CallerError:
 
 
 def _as_value(error: Exception) -> CallerError:
-    return error if isinstance(error, CallerError) else CallerError(f"the caller failed with {type(error).__name__}")
+    """What a caller raised, as one of our errors; the receipt shows its words, so secrets in them are masked."""
+    if isinstance(error, CallerError):
+        return error
+    words = " ".join(redact("".join(format_exception_only(error))).text.split())
+    failed = CallerError(f"the caller failed with {beginning(words, TOLD_OF_A_FAULT)}")
+    failed.__cause__ = error
+    return failed
+
+
+class Glass:
+    """An archive that is looked at and not written to: for what only asks how large something is, or would be."""
+
+    def __init__(self, archive: Backend) -> None:
+        self.recall, self.known = archive.recall, archive.known
+        self.original, self.expand = archive.original, archive.expand
+
+    def keep(self, conversation: Conversation, scope: str = "") -> None:
+        """Nothing is kept."""
+
+    def save(self, effect: Save, scope: str = "") -> Recalled | None:  # noqa: ARG002 - the archive's signature
+        """Nothing is saved."""
+        return None

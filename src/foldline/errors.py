@@ -1,9 +1,9 @@
 """Every error Foldline raises, and nothing else.
 
     FoldlineError
-    ├ InputError      UnknownDialect · MalformedInput · TooDeep · TooLarge
-    ├ BudgetError     CannotFit · NoProgress
-    ├ SummaryError    Empty · Truncated · Ungrounded · FactsMissing
+    ├ InputError      UnknownDialect · MalformedInput · TooDeep · TooLarge · InvalidSetting (a ValueError too)
+    ├ BudgetError     CannotFit
+    ├ SummaryError    Empty · Truncated · Ungrounded
     ├ CallerError     RateLimited · Overloaded · TimedOut · StreamBroken · Refused · AuthRejected · Overflow
     ├ ArchiveError    Full · Corrupt · Busy · UnknownCheckpoint
     └ ProxyError      UpstreamNotAllowed · ForbiddenHost · Unauthorised
@@ -50,6 +50,10 @@ class TooLarge(InputError):
     """A file, a line or an unpacked stream is over its limit. The file is untouched."""
 
 
+class InvalidSetting(InputError, ValueError):
+    """A setting or an argument is none there can be: a window of 0, a style nobody knows. Nothing was done."""
+
+
 class BudgetError(FoldlineError):
     """A view could not be brought under its budget."""
 
@@ -60,10 +64,6 @@ class CannotFit(BudgetError):
     def __init__(self, what: str, *, smallest: Any = None, tokens: int = 0, allowed: int = 0) -> None:
         self.smallest, self.tokens, self.allowed = smallest, tokens, allowed
         super().__init__(what)
-
-
-class NoProgress(BudgetError):
-    """A summary is not smaller than what it would replace."""
 
 
 class SummaryError(FoldlineError):
@@ -80,10 +80,6 @@ class Truncated(SummaryError):
 
 class Ungrounded(SummaryError):
     """The reply speaks of things that are nowhere in the source."""
-
-
-class FactsMissing(SummaryError):
-    """Facts that must survive are absent and could not be added."""
 
 
 class CallerError(FoldlineError):

@@ -2,26 +2,45 @@
 
     error ── heard ──> Overflow ── target ──> tokens          (anything else is raised again)
     request, error ── with_smaller_output ──> request         where the reply's limit alone was in the way
+    request, excess ── lowered ──> path, limit                the same for who writes it into the bytes himself
 
 Only arithmetic: folding is the engine's, trying again the compactor's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from itertools import product
+from typing import Any, TypeAlias
 
 from foldline.core.budget import Budget
 from foldline.core.policy import emergency
 from foldline.errors import CannotFit, Overflow
 from foldline.model import Conversation
-from foldline.overflow import output_too_long, understand
+from foldline.overflow import Excess, output_too_long, understand
 
+Path: TypeAlias = tuple[str, ...]
+"""The way from the top of a request to a value inside it."""
 TRIES = 3
 """How often a refused prompt is made smaller before the refusal is passed on."""
-OUTPUT_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
-"""What providers call the limit of the reply."""
+_CONFIGS = ("generationConfig", "generation_config", "config")
+"""Where Gemini's requests keep their settings: over HTTP, as protobuf spells it, in its SDK."""
+OUTPUT_LIMITS: tuple[Path, ...] = (
+    ("max_completion_tokens",),
+    ("max_tokens",),
+    ("max_output_tokens",),
+    *product(_CONFIGS, ("maxOutputTokens", "max_output_tokens")),
+)
+"""Where requests keep the limit of the reply. Of two, servers go by the first."""
+THINKING: tuple[Path, ...] = (
+    ("thinking", "budget_tokens"),
+    ("reasoning", "max_tokens"),
+    *product(_CONFIGS, ("thinkingConfig", "thinking_config"), ("thinkingBudget", "thinking_budget")),
+)
+"""Where Anthropic, OpenRouter and Gemini keep what may be thought before the answer, out of the same limit."""
+USEFUL = 1_000
+"""Tokens that are left for the answer itself, at the least: a call with a short edit. Less ends in the middle of it."""
 BELIEVED = 0.5
 """Share of the limit below which a refused prompt cannot lie: the reply would have to have the rest."""
 RESERVE_SHARE = 8
@@ -48,10 +67,42 @@ def target(said: Overflow, ours: int, room: int, tries: int) -> int:
 def with_smaller_output(request: Mapping[str, Any], error: Exception) -> dict[str, Any] | None:
     """The same request with a smaller output limit, where that alone is in the way."""
     excess = output_too_long(error)
-    name = next((key for key in OUTPUT_LIMITS if isinstance(request.get(key), int)), None)
-    if excess is None or name is None or not 1 <= excess.room < request[name]:
+    found = lowered(request, excess) if excess is not None else None
+    return _with(request, *found) if found is not None else None
+
+
+def lowered(request: Any, excess: Excess) -> tuple[Path, int] | None:
+    """Where a request keeps its output limit, and the limit that fits.
+
+    None where too little would be left: a provider refuses a limit that is not above what may be thought, and half an
+    answer is none. Then a fold helps.
+    """
+    if excess.room < _thinking(request) + USEFUL:
         return None
-    return {**request, name: excess.room}
+    paths = (path for path, wished in _whole_numbers(request, OUTPUT_LIMITS) if excess.room < wished)
+    path = next(paths, None)
+    return (path, excess.room) if path is not None else None
+
+
+def _thinking(request: Any) -> int:
+    """Tokens that a request wants to think at the most. Gemini's -1 (as it likes) is no number of tokens."""
+    return max((0, *(wished for _, wished in _whole_numbers(request, THINKING))))
+
+
+def _whole_numbers(request: Any, paths: tuple[Path, ...]) -> Iterator[tuple[Path, int]]:
+    """Those of the paths at which a number is, and the numbers."""
+    for path in paths:
+        value = request
+        for step in path:
+            value = value.get(step) if isinstance(value, Mapping) else None
+        if isinstance(value, int):
+            yield path, value
+
+
+def _with(request: Mapping[str, Any], path: Path, value: int) -> dict[str, Any]:
+    """The request with another value at a path that it has."""
+    first, rest = path[0], path[1:]
+    return {**request, first: _with(request[first], rest, value) if rest else value}
 
 
 def smallest(cannot: CannotFit, most: int, error: Any) -> int:

@@ -18,7 +18,7 @@ from foldline.callers.gemini import GeminiWire
 from foldline.callers.ollama import OllamaWire
 from foldline.callers.openai import ChatWire, ResponsesWire
 from foldline.callers.retry import Clock, Retry
-from foldline.errors import AuthRejected
+from foldline.errors import AuthRejected, InvalidSetting
 
 __all__ = ["PROVIDERS", "Caller", "Clock", "Credential", "HttpCaller", "Retry", "Wire", "caller"]
 
@@ -77,7 +77,7 @@ def caller(
     provider, model = _named(name)
     url = checked(base_url or provider.base_url).removesuffix(provider.suffix)
     if deadline <= 0:
-        raise ValueError(f"deadline is {deadline}; give the seconds a reply may take")
+        raise InvalidSetting(f"deadline is {deadline}; give the seconds a reply may take")
     return HttpCaller(
         name=name,
         wire=provider.wire(model, url, window),
@@ -94,7 +94,8 @@ def caller(
 def _named(name: str) -> tuple[Provider, str]:
     provider, _, model = name.partition(":")
     if provider not in PROVIDERS or not model:
-        raise ValueError(f'"{name}" names no model; write provider:model, with one of {", ".join(PROVIDERS)}')
+        said = f'"{name}" names no model; write provider:model, with one of {", ".join(PROVIDERS)}'
+        raise InvalidSetting(said)
     return PROVIDERS[provider], model
 
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from foldline.callers.retry import Answer, Clock, Outcome, Post, Retry, Step, persist
 from foldline.callers.sending import Call, asend, send
 from foldline.core.asking import Ask, Reply
-from foldline.errors import AuthRejected, CallerError, Refused, StreamBroken
+from foldline.errors import AuthRejected, CallerError, InvalidSetting, Refused, StreamBroken
 from foldline.overflow import overflow_in, understand
 
 _PORTS = {"http": 80, "https": 443}
@@ -161,11 +161,15 @@ class HttpCaller:
 
 
 def origin_of(url: str) -> str:
-    """Scheme, host and port. Raises ValueError for what is no plain http(s) address."""
-    parts = urlsplit(url)
-    port = parts.port or _PORTS.get(parts.scheme)
+    """Scheme, host and port. Raises InvalidSetting for what is no plain http(s) address."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port or _PORTS.get(parts.scheme)
+    except ValueError:  # its words are kept back: they quote the URL
+        said = "the base URL cannot be read; give scheme://host:port, with a number from 0 to 65535 for the port"
+        raise InvalidSetting(said) from None
     if parts.scheme not in _PORTS or not parts.hostname:
-        raise ValueError("the base URL must begin with http:// or https:// and name a host")
+        raise InvalidSetting("the base URL must begin with http:// or https:// and name a host")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     return f"{parts.scheme}://{host}:{port}"
 
@@ -177,9 +181,9 @@ def checked(url: str) -> str:
     try:
         (parts.hostname or "").encode("idna")
     except UnicodeError:
-        raise ValueError("the base URL's host is no name a network knows") from None
+        raise InvalidSetting("the base URL's host is no name a network knows") from None
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
-        raise ValueError("the base URL may hold no user, password, query or fragment; give the key as key=")
+        raise InvalidSetting("the base URL may hold no user, password, query or fragment; give the key as key=")
     return url.rstrip("/")
 
 

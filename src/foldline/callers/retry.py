@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from foldline.core.asking import Reply
-from foldline.errors import CallerError, Overloaded, RateLimited, StreamBroken, TimedOut
+from foldline.errors import CallerError, InvalidSetting, Overloaded, RateLimited, StreamBroken, TimedOut
 from foldline.overflow import retry_after
 
 CURABLE = (RateLimited, Overloaded, TimedOut, StreamBroken)
@@ -77,7 +77,7 @@ class Retry:
 
     def __post_init__(self) -> None:
         if self.tries < 1:
-            raise ValueError(f"tries is {self.tries}; a model is asked at least once")
+            raise InvalidSetting(f"tries is {self.tries}; a model is asked at least once")
 
     def pause(self, tried: int, wait: float | None, chance: float) -> float:
         """Twice as long each time, less a random half, so that callers do not come back all at once.

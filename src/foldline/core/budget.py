@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Self, TypedDict, Unpack
 
+from foldline.errors import InvalidSetting
 from foldline.model import Notice
 
 RESERVE_SHARE = 8
@@ -70,18 +71,22 @@ class Budget:
         if self.max_bytes is not None:
             _positive("max_bytes", self.max_bytes)
         reserve = _default_reserve(self.window) if self.reserve is None else self.reserve
-        if reserve < 0:
-            raise ValueError(f"reserve is {reserve}; give the tokens to keep for the reply, 0 or more")
+        if not _is_whole(reserve) or reserve < 0:
+            raise InvalidSetting(
+                f"reserve is {reserve!r}; give the tokens to keep for the reply: a whole number from 0"
+            )
         if reserve >= self.window:
-            raise ValueError(f"reserve ({reserve:,}) leaves no room in a window of {self.window:,}; make it smaller")
+            said = f"reserve ({reserve:,}) leaves no room in a window of {self.window:,}; make it smaller"
+            raise InvalidSetting(said)
         self._check_marks()
         object.__setattr__(self, "reserve", reserve)
         object.__setattr__(self, "room", self.window - reserve)
 
     def _check_marks(self) -> None:
-        if not 0 < self.target <= self.prune_at <= self.compact_at <= 1:
-            marks = (self.target, self.prune_at, self.compact_at)
-            raise ValueError(
+        marks = (self.target, self.prune_at, self.compact_at)
+        numbers = all(isinstance(mark, (int, float)) for mark in marks)
+        if not numbers or not 0 < self.target <= self.prune_at <= self.compact_at <= 1:
+            raise InvalidSetting(
                 "the marks must rise from above 0 to 1: target ≤ prune_at ≤ compact_at; "
                 f"they are {', '.join(map(str, marks))}"
             )
@@ -110,7 +115,12 @@ def _default_reserve(window: int) -> int:
 
 
 def _positive(name: str, value: int) -> None:
-    if not isinstance(value, int):
-        raise ValueError(f"{name} is {value!r}; it must be a whole number")
+    if not _is_whole(value):
+        raise InvalidSetting(f"{name} is {value!r}; it must be a whole number")
     if value <= 0:
-        raise ValueError(f"{name} is {value}; it must be 1 or more")
+        raise InvalidSetting(f"{name} is {value}; it must be 1 or more")
+
+
+def _is_whole(value: object) -> bool:
+    """A whole number. True is one to Python, and never meant as one."""
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -10,10 +10,7 @@ after        fit what glance has seen, learn from usage, archive the reply, prep
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from foldline import dialects
 from foldline.compactor import Fitted
@@ -26,7 +23,7 @@ from foldline.proxy.ahead import Ahead
 from foldline.proxy.beside import Kept
 from foldline.proxy.bodies import Twins, unpacked
 from foldline.proxy.fitting import Fitter, Ready, ready
-from foldline.proxy.health import Health
+from foldline.proxy.health import Health, log_failure
 from foldline.proxy.relay import Outcome, Relay
 from foldline.proxy.replies import reply
 from foldline.proxy.rooms import Room, Rooms
@@ -34,16 +31,8 @@ from foldline.proxy.routes import Route, folder, left_alone
 from foldline.proxy.signals import Silent
 from foldline.proxy.skim import Skimmer
 from foldline.proxy.upstreams import Upstream
-from foldline.recovery import TRIES
+from foldline.recovery import TRIES, lowered
 
-log = logging.getLogger("foldline.proxy")
-_LIMITS: Mapping[str, tuple[jsontext.Path, ...]] = {
-    "anthropic": (("max_tokens",),),
-    "openai-chat": (("max_completion_tokens",), ("max_tokens",)),
-    "openai-responses": (("max_output_tokens",),),
-    "gemini": (("generationConfig", "maxOutputTokens"), ("generation_config", "max_output_tokens")),
-}
-"""Where each dialect's request keeps the limit of the reply."""
 _WRAPPED = "generateContentRequest"
 """Where Gemini's countTokens keeps the request it is about, if that is a whole one."""
 TIGHT = 0.5
@@ -159,7 +148,7 @@ class Turns:
             return 0
 
     def _failed(self, what: str, error: Exception) -> None:
-        log.warning(what, extra={"fields": {"error": type(error).__name__}})
+        log_failure(what, error)
         self.health.notice(Notice(what, type(error).__name__))
 
     def read(self, route: Route, upstream: Upstream, sent: bytes, coding: str) -> Read | Turn:
@@ -182,7 +171,7 @@ class Turns:
 
     def in_spite(self, route: Route, sent: bytes, error: Exception) -> Turn:
         """The turn of a request that could not be made one of ours, whatever failed: it goes on as it came."""
-        log.warning("fit-failed", extra={"fields": {"error": type(error).__name__}})
+        log_failure("fit-failed", error)
         failed = Notice("fit-failed", f"the request could not be fitted ({type(error).__name__})")
         notices = (failed, Notice("as-it-came", "it goes on as it came"))
         return Turn(route, Ready(sent, Conversation(route.dialect, ()), notices=notices, action=""))
@@ -296,26 +285,8 @@ def _unwrapped(route: Route, body: bytes) -> tuple[bytes, bytes]:
 def _clamped(turn: Turn, outcome: Outcome) -> Turn | None:
     """The same request with an output limit that fits, where that alone is in the way."""
     excess = output_too_long(outcome.said, status=outcome.status)
-    if excess is None or excess.room < 1:
-        return None
-    request: Any = jsontext.decode(turn.body)
-    for path in _LIMITS[turn.route.dialect]:
-        wished = _dug(request, path)
-        if isinstance(wished, int) and excess.room < wished and _thinking(request) < excess.room:
-            return replace(turn, limit=(path, excess.room), tries=turn.tries + 1)
-    return None
-
-
-def _dug(value: Any, path: jsontext.Path) -> Any:
-    for step in path:
-        value = value.get(step) if isinstance(value, dict) else None
-    return value
-
-
-def _thinking(request: Any) -> int:
-    """What a request wants to think at most: its output limit must be more."""
-    wished = _dug(request, ("thinking", "budget_tokens"))
-    return wished if isinstance(wished, int) else 0
+    limit = lowered(jsontext.decode(turn.body), excess) if excess is not None else None
+    return replace(turn, limit=limit, tries=turn.tries + 1) if limit is not None else None
 
 
 __all__ = ["Read", "Turn", "Turns", "Unwelcome"]
