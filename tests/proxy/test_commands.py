@@ -84,9 +84,10 @@ def test_a_model_without_a_key_is_told_which_variable_to_set(capsys, monkeypatch
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("[upstream.a]", "[upstream] is not known here; it takes [upstreams.NAME], and nothing else"),
+        ("[upstream.a]", "[upstream] is not known here; it takes [upstreams.NAME] and `tools`, and nothing else"),
         ('port = 1\n[upstreams.a]\nurl = "http://127.0.0.1:9"\ndialect = "anthropic"', "[port] is not known here"),
         ('upstreams = "http://127.0.0.1:9"', "upstreams are tables: [upstreams.NAME]"),
+        ('tools = "true"', "`tools` is true or false, without quotes"),
     ],
 )
 def test_a_config_with_anything_unknown_in_it_is_refused(written, said, tmp_path, capsys):
@@ -96,6 +97,44 @@ def test_a_config_with_anything_unknown_in_it_is_refused(written, said, tmp_path
     told = capsys.readouterr().err
     assert said in told
     assert "proxy.toml" in told
+
+
+@pytest.mark.parametrize("command", ["proxy", "run"])
+@pytest.mark.parametrize(
+    ("written", "options", "tools"),
+    [
+        ("", [], False),
+        ("", ["--tools"], True),
+        ("tools = true", [], True),
+        ("tools = false", [], False),
+        ("tools = true", ["--no-tools"], False),
+        ("tools = false", ["--tools"], True),
+    ],
+)
+def test_that_the_agent_has_tools_is_said_in_the_config_or_with_the_command(
+    command, written, options, tools, tmp_path, monkeypatch
+):
+    configs = []
+    for name in ("_proxy", "_run"):
+        monkeypatch.setattr(commands, name, lambda config, *_: configs.append(config) or _nothing())
+    config = tmp_path / "proxy.toml"
+    config.write_text(written)
+    said = [command, "--config", str(config), "--archive", str(tmp_path / "a.db"), *options]
+    assert run([*said, "--", "true"] if command == "run" else said) == 0
+    assert [config.tools for config in configs] == [tools]
+    assert serve._settings(configs[0], print).tools is tools
+
+
+async def _nothing():
+    return 0
+
+
+@pytest.mark.parametrize("options", [["--tools"], []])
+def test_tools_that_would_find_nothing_are_refused(options, tmp_path, capsys):
+    config = tmp_path / "proxy.toml"
+    config.write_text("tools = true")
+    assert run(["run", "--config", str(config), "--archive", "memory", *options, "--", "true"]) == 2
+    assert "the agent's tools find nothing in an archive in memory" in capsys.readouterr().err
 
 
 def test_an_upstream_that_is_not_there_is_answered_with_those_that_are(tmp_path, capsys):

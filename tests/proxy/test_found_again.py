@@ -8,6 +8,7 @@ import asyncio
 import json
 import os
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -165,3 +166,20 @@ async def test_a_folder_that_is_no_path_is_none(provider):
         rooms = client.running.door.rooms
         assert rooms.room("test", "m", "somewhere").scope == f"test {Path.home()}"
         assert rooms.room("test", "m", "/srv/app").scope == "test /srv/app"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        Session("anthropic", system="Working directory: /home/x" + " " * 200_000 + ".").user("hi"),
+        Session("anthropic", system="Working directory:\n" * 20_000).user("hi"),
+        Session("openai-responses").user("<environment_context>" + "<cwd>/a\n" * 100_000),
+        Session("openai-responses").user("<environment_context>" + " " * 200_000 + "<cwd>" + " " * 200_000),
+    ],
+    ids=["blanks", "lines", "tags", "holes"],
+)
+def test_a_folder_is_sought_in_a_time_that_grows_with_the_text_and_not_with_its_square(said):
+    conversation = said.conversation()
+    start = time.process_time()
+    folder(conversation)
+    assert time.process_time() - start < 0.5  # the square of it takes minutes

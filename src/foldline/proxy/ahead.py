@@ -9,7 +9,6 @@ still belongs to that history.
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections import OrderedDict
@@ -19,9 +18,9 @@ from dataclasses import dataclass, replace
 
 from foldline.compactor import Fitted
 from foldline.model import Conversation
+from foldline.proxy.health import log_failure
 from foldline.proxy.rooms import Room
 
-log = logging.getLogger("foldline.proxy")
 ARMED = 0.60
 """Of the room: late enough that most sessions never get there, early enough that a summary is written in time."""
 STALE = 0.10
@@ -79,7 +78,7 @@ class Ahead:
             self._count(outcome)
             later = self._clock() + PAUSE if outcome == "extracted" else 0.0
         except Exception as error:  # nobody waits for this, so nobody would hear of it
-            log.warning("prepare-failed", extra={"fields": {"error": type(error).__name__}})
+            log_failure("prepare-failed", error)
             self._count("failed")
             later = self._clock() + PAUSE
         with self._lock:

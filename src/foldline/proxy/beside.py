@@ -13,7 +13,6 @@ can leave that for later: who searches sooner fills it first.
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 from collections import OrderedDict, deque
@@ -30,8 +29,8 @@ from foldline.core.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, Save
 from foldline.errors import ArchiveError, Busy
 from foldline.model import Conversation, Message
+from foldline.proxy.health import log_failure
 
-log = logging.getLogger("foldline.proxy")
 AT_ONCE = 64
 """Conversations in one transaction: more save little, and whoever reads the archive waits for all of them."""
 QUIET = 0.05
@@ -234,7 +233,7 @@ class Beside:
         except Busy:  # it is tried again as soon as there is time, but nobody waits for that who is to leave
             done = self._closing
         except BaseException as error:
-            log.warning("index-failed", extra={"fields": {"error": type(error).__name__}})
+            log_failure("index-failed", error)
             done = True
         self._behind = 0 if done else self._behind
 
@@ -250,7 +249,7 @@ class Beside:
             self._keep_all((wish.conversation, wish.scope) for wish in wishes)
         except Busy as error:  # it was waited for long enough, once for all
             for wish in wishes:
-                wish.done.set_exception(error)
+                _fail(wish, error)
         except BaseException:  # whosever fault it is: each is tried by itself, so that no other pays for it
             self._one_by_one(wishes)
         else:
@@ -262,7 +261,7 @@ class Beside:
         try:
             shelf.append(wish.conversation, wish.scope, project=project_of(wish.scope))
         except BaseException as error:
-            wish.done.set_exception(error)
+            _fail(wish, error)
             return
         wish.done.set_result(None)
         self._told[wish.beginning] = None
@@ -274,7 +273,7 @@ class Beside:
             try:
                 self._archive.keep(wish.conversation, wish.scope)
             except BaseException as error:
-                wish.done.set_exception(error)
+                _fail(wish, error)
             else:
                 wish.done.set_result(None)
 
@@ -303,6 +302,12 @@ class Beside:
         self._closing = True
         self._called.set()
         self._writer.shutdown(wait=True)
+
+
+def _fail(wish: _Wish, error: BaseException) -> None:
+    """Logged here, where it happened: whoever waits for the wish knows only that it failed."""
+    wish.done.set_exception(error)
+    log_failure("archive-failed", error)
 
 
 def _keeper(archive: Backend) -> Callable[[Iterable[tuple[Conversation, str]]], None] | None:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from foldline.errors import AuthRejected, InputError
-from foldline.proxy.upstreams import DIALECTS, KNOWN, Upstream, upstream
+from foldline.proxy.upstreams import DIALECTS, KNOWN, Upstream, has_tools, upstream
 
 if TYPE_CHECKING:
     from foldline.archive.base import Backend
@@ -56,6 +56,7 @@ class Wish:
     window: int | None
     reserve: int | None
     archive: str | None
+    tools: bool | None
     verbose: bool
 
 
@@ -69,7 +70,7 @@ _OPTIONS = (
     ),
     click.option("--dialect", type=click.Choice(DIALECTS), help="What an upstream given as a URL speaks."),
     click.option(
-        "--config", type=click.Path(path_type=Path), help=f"A TOML file of upstreams; else {CONFIG}, if there."
+        "--config", type=click.Path(path_type=Path), help=f"A TOML file of settings; else {CONFIG}, if there."
     ),
     click.option(
         "--model", metavar="PROVIDER:NAME", help="Who writes summaries, ahead of need; else they are extracted."
@@ -82,6 +83,11 @@ _OPTIONS = (
         "--reserve", type=click.IntRange(min=0), metavar="N", help="Tokens of it that are kept for the reply."
     ),
     click.option("--archive", metavar="FILE", help='Where everything is kept; "memory" for nowhere.'),
+    click.option(
+        "--tools/--no-tools",
+        default=None,
+        help="The agent has Foldline's tools: stubs and checkpoints name them. [default: what the config says, or not]",
+    ),
     click.option("--verbose", is_flag=True, help="Log each request, without its content, to stderr."),
 )
 
@@ -117,7 +123,7 @@ def proxy(wish: Wish, host: str, port: int, names: tuple[str, ...]) -> int:
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(wish: Wish, command: tuple[str, ...]) -> int:
     """Runs COMMAND behind a proxy of its own, and ends with its exit code."""
-    _log(wish, logging.ERROR)  # the screen is the command's
+    _log(wish, logging.ERROR)  # the screen is the command's, unless tracebacks are asked for
     return asyncio.run(_run(_config(wish, project=os.path.realpath(".")), command))
 
 
@@ -138,17 +144,18 @@ def status(as_json: bool) -> int:
 
 
 def _log(wish: Wish, level: int) -> None:
-    from foldline.proxy.health import log_to_stderr
+    from foldline.proxy.health import debugging, log_to_stderr
 
+    level = min(level, logging.WARNING) if debugging() else level
     log_to_stderr(logging.INFO if wish.verbose else level)
 
 
 def _config(wish: Wish, **more: Any) -> Config:
     from foldline.proxy.serve import Config
 
-    upstreams, model = _upstreams(wish), _caller(wish)
+    upstreams, model, tools = _upstreams(wish), _caller(wish), _tools(wish)
     try:
-        config = Config(upstreams, window=wish.window, reserve=wish.reserve, model=model, **more)
+        config = Config(upstreams, window=wish.window, reserve=wish.reserve, model=model, tools=tools, **more)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     return replace(config, archive=_archive(wish.archive))
@@ -156,9 +163,23 @@ def _config(wish: Wish, **more: Any) -> Config:
 
 def _upstreams(wish: Wish) -> tuple[Upstream, ...]:
     """Those that were named; all that are known when none was, at the addresses that the config file gives them."""
-    usual = CONFIG.expanduser()
-    config = wish.config or (usual if usual.is_file() else None)
+    config = _file(wish)
     return tuple(upstream(name, wish.dialect, config) for name in wish.upstreams or KNOWN)
+
+
+def _file(wish: Wish) -> Path | None:
+    usual = CONFIG.expanduser()
+    return wish.config or (usual if usual.is_file() else None)
+
+
+def _tools(wish: Wish) -> bool:
+    """Whether the agent has our tools: as was said with the command, else as the config file says."""
+    config = _file(wish)
+    tools = wish.tools if wish.tools is not None else config is not None and has_tools(config)
+    if tools and wish.archive == "memory":
+        said = "the agent's tools find nothing in an archive in memory; name a file for --archive, or give --no-tools"
+        raise click.UsageError(said)
+    return tools
 
 
 def _caller(wish: Wish) -> Caller | None:

@@ -30,7 +30,7 @@ from foldline.proxy.bodies import Gone, Pool, Receive, take
 from foldline.proxy.calls import Call, added, nothing, onward, refusal, say
 from foldline.proxy.forward import Forwarder
 from foldline.proxy.guard import Guard, Refusal
-from foldline.proxy.health import PAGES, Health, pages
+from foldline.proxy.health import PAGES, Health, log_failure, pages, what_failed
 from foldline.proxy.relay import Cut, Outcome, Relay, Send
 from foldline.proxy.rooms import Rooms
 from foldline.proxy.shapes import shaped
@@ -39,7 +39,6 @@ from foldline.proxy.upstreams import Upstreams
 from foldline.proxy.waiting import Sender, pieces, while_there
 
 T = TypeVar("T")
-log = logging.getLogger("foldline.proxy")
 THREADS = 2
 """Requests that are fitted at the same time …"""
 LONG = 256 << 10
@@ -112,8 +111,8 @@ class Door:
             where = f"{call.upstream.shown} cannot be reached ({type(error).__name__})"
             await self._fail(call, 502, f"the provider {where}; check the upstream's URL, or try again")
         except Exception as error:
-            log.error("failed", extra={"fields": {"error": type(error).__name__}})
-            await self._fail(call, 500, f"something failed here ({type(error).__name__}); its log may say more")
+            log_failure("failed", error, logging.ERROR)
+            await self._fail(call, 500, what_failed(error))
 
     async def _fail(self, call: Call, status: int, why: str) -> None:
         if call.send.began:
@@ -304,6 +303,7 @@ class Door:
     def _done(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
+            log_failure("after-failed", error)
             self._health.notice(Notice("after-failed", type(error).__name__))
 
     async def _in_thread(self, size: int, function: Callable[..., T], *arguments: Any) -> T:

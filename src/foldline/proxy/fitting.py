@@ -8,7 +8,6 @@ extraction with nothing recalled; and a notice says so. Nothing is sent here, an
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -19,9 +18,9 @@ from foldline.compactor import Compactor, Fitted
 from foldline.errors import CannotFit
 from foldline.model import Conversation, Message, Notice
 from foldline.proxy.beside import Kept
+from foldline.proxy.health import log_failure
 from foldline.proxy.rooms import Room
 
-log = logging.getLogger("foldline.proxy")
 VIEWS = 32
 """Conversations whose last view is held in memory."""
 
@@ -97,7 +96,7 @@ class Fitter:
                 self._views.popitem(last=False)
 
     def _in_spite(self, room: Room, body: bytes, conversation: Conversation, error: Exception) -> Ready:
-        log.warning("fit-failed", extra={"fields": {"error": type(error).__name__}})
+        log_failure("fit-failed", error)
         failed = Notice("fit-failed", f"the request could not be fitted ({type(error).__name__})")
         for way in (self._as_it_came, self._last_view, _extracted):
             found = _tried(way, room, body, conversation)
@@ -155,7 +154,7 @@ def _tried(
     try:
         return way(room, body, conversation)
     except Exception as error:  # the next way is tried
-        log.warning("fallback-failed", extra={"fields": {"error": type(error).__name__}})
+        log_failure("fallback-failed", error)
         return None
 
 

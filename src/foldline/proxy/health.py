@@ -1,21 +1,26 @@
-"""How the proxy is: metrics, a state for `foldline status`, logs of numbers and names. No content, no key.
+"""How the proxy is: metrics, a state for `foldline status`, logs of numbers and names. No content, no key, unless
+FOLDLINE_DEBUG asks for tracebacks.
 
     GET /healthz            200 while it serves
     GET /SECRET/metrics     for Prometheus
     GET /SECRET/status      for people, as JSON
 
-Everything that is told about a request goes through `Health.tell`, so there is one place to look for what is told.
+Everything that is told about a request goes through `Health.tell`, and about a failure of ours through `log_failure`,
+so there is one place to look for what is told.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 import threading
 import time
+import traceback
 from collections import Counter as Counts
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foldline.model import Notice
@@ -24,6 +29,10 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
 log = logging.getLogger("foldline.proxy")
+DEBUG = "FOLDLINE_DEBUG"
+"""Set to anything but 0 in the environment, it shows tracebacks, as it does in `foldline.cli.main`."""
+_OURS = Path(__file__).parents[1]
+"""Foldline's own code."""
 TOLD = (
     *("upstream", "dialect", "operation", "status", "action", "outcome", "tries", "ms"),
     *("before", "after", "checkpoint", "notices"),
@@ -140,6 +149,35 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, ensure_ascii=True, default=str)
 
 
+def log_failure(event: str, error: BaseException, level: int = logging.WARNING) -> None:
+    """Something of ours failed: what kind of error, and where in our code.
+
+    What the error says may quote the conversation or a key, so that is told, with the traceback, only when asked for.
+    """
+    fields: dict[str, Any] = {"error": type(error).__name__, "where": _where(error)}
+    if debugging():
+        fields["traceback"] = "".join(traceback.format_exception(error)).splitlines()
+    log.log(level, event, extra={"fields": fields})
+
+
+def what_failed(error: BaseException) -> str:
+    """The same for the client: what kind of error, and who can say more."""
+    how = "" if debugging() else f"set {DEBUG}=1 for the proxy and "
+    return f"something failed here ({type(error).__name__}); {how}look at the proxy's standard error"
+
+
+def debugging() -> bool:
+    """Whether tracebacks are asked for."""
+    return os.environ.get(DEBUG, "0") not in ("", "0")
+
+
+def _where(error: BaseException) -> str:
+    """The innermost place in our own code that an error came through: a file and a line."""
+    places = ((Path(frame.f_code.co_filename), line) for frame, line in traceback.walk_tb(error.__traceback__))
+    ours = [f"{path.relative_to(_OURS).as_posix()}:{line}" for path, line in places if path.is_relative_to(_OURS)]
+    return ours[-1] if ours else "outside of Foldline's own code"
+
+
 def log_to_stderr(level: int = logging.INFO) -> None:
     """For the commands; a program that embeds the proxy has handlers of its own."""
     handler = logging.StreamHandler(sys.stderr)
@@ -149,4 +187,4 @@ def log_to_stderr(level: int = logging.INFO) -> None:
     log.propagate = False
 
 
-__all__ = ["PAGES", "Health", "JsonLines", "log_to_stderr", "pages"]
+__all__ = ["DEBUG", "PAGES", "Health", "JsonLines", "debugging", "log_failure", "log_to_stderr", "pages", "what_failed"]

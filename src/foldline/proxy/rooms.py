@@ -27,10 +27,12 @@ from foldline.callers import Caller
 from foldline.compactor import Compactor, Fitted
 from foldline.core import budget as core
 from foldline.core.meter import Meter
+from foldline.core.prune import PruneSettings
+from foldline.core.resume import Abilities
 from foldline.errors import Overflow
 from foldline.model import Conversation, Message, Notice
 from foldline.models import Budget, lookup
-from foldline.proxy.beside import Beside, Glass, Kept, scope_of
+from foldline.proxy.beside import Beside, Glass, Kept, project_of, scope_of
 from foldline.proxy.calm import Ease
 from foldline.proxy.signals import Silent
 from foldline.recovery import learnt
@@ -46,6 +48,8 @@ BYTES = 256 << 20
 FOLDED = 4_096
 """Conversations of which it is known that they were folded once, by how they begin."""
 LOWERED = "reserve-lowered"
+RECALL = "session_read"
+"""The tool that shows the original of a stub. An agent may know it by a longer name: mcp__foldline__session_read."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,16 @@ class Settings:
     listen: Callable[[Notice], None] = lambda _: None
     project: str = ""
     """Whose conversations these are, where a request does not name its agent's folder."""
+    tools: bool = False
+    """The agent has Foldline's tools. One that has not must not be sent looking for them."""
+
+    def told(self, scope: str) -> dict[str, Any]:
+        """What compactors are told of the tools. A project's memory files are named where there is its folder."""
+        if not self.tools:
+            return {}
+        folder = project_of(scope)
+        stubs, able = PruneSettings(recall_tool=RECALL), Abilities(search=True, plan=True)
+        return {"prune": stubs, "abilities": able, "root": folder if os.path.isdir(folder) else None}
 
     def budget(self, model: str) -> Budget:
         """A reserve that was meant for a larger window takes half of the model's, and a notice says so."""
@@ -95,6 +109,7 @@ class _Seat:
         said = self._settings
         model, fallback = (said.model, said.fallback) if asks else (None, None)
         more: dict[str, Any] = {"scope": self._room.scope, "secret": said.secret, "listen": said.listen}
+        more |= said.told(self._room.scope)
         return Compactor(self.budget, model, fallback, archive, meter=meter, **more)
 
     @property

@@ -47,12 +47,13 @@ _THINKING = "clear_thinking_"
 
 _FIRST = 8
 """Messages among which an agent says where it works, if it does so in messages."""
-_FOLDER = re.compile(
-    r"^[ \t]*(?:[-*][ \t]+)?(?:primary |current )?working directory:[ \t]*(\S.*?)[ \t\r]*$", re.I | re.M
-)
-"""A line of a system prompt, as Claude Code, opencode and pi write it."""
-_CODEX = re.compile(r"\A\s*<environment_context>.*?<cwd>\s*(\S.*?)\s*</cwd>", re.S)
-"""The beginning of a message, as Codex writes it."""
+_FOLDER = re.compile(r"^[ \t]*(?:[-*][ \t]+)?(?:primary |current )?working directory:([^\n]*)", re.I | re.M)
+"""A line of a system prompt, as Claude Code, opencode and pi write it. Blanks are taken off later: a pattern that does
+so tries each of them."""
+_CODEX = ("<environment_context>", "<cwd>", "</cwd>")
+"""How a message begins, as Codex writes it, and what stands around the folder."""
+_LONGEST = 4_096
+"""Characters of a folder's path, as the system allows them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +99,17 @@ def _texts(parts: tuple[Part, ...]) -> list[str]:
 @lru_cache(maxsize=64)
 def _in_system(text: str) -> str:
     """The same long prompt comes with every request."""
-    found = _FOLDER.search(text)
-    return found[1].strip("`'\"") if found else ""
+    named = (found[1].strip(" \t\r") for found in _FOLDER.finditer(text))
+    return next(filter(None, named), "").strip("`'\"")
 
 
 def _in_message(text: str) -> str:
-    found = _CODEX.match(text)
-    return found[1] if found else ""
+    begins, before, behind = _CODEX
+    if not text[:_LONGEST].lstrip().startswith(begins):
+        return ""
+    start = text.find(before) + len(before)
+    end = text.find(behind, start, start + _LONGEST) if start >= len(before) else -1
+    return text[start:end].strip() if end >= 0 else ""
 
 
 def left_alone(dialect: str, request: Mapping[str, Any]) -> str:

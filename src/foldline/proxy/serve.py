@@ -68,6 +68,8 @@ class Config:
     grace: float = GRACE
     project: str = ""
     """The folder whose sessions these are, where a request does not name its agent's own."""
+    tools: bool = False
+    """The agent has Foldline's tools: stubs and checkpoints name them."""
 
     def __post_init__(self) -> None:
         if self.window is not None:
@@ -127,7 +129,16 @@ async def start(config: Config) -> AsyncIterator[Running]:
 
 
 def _settings(config: Config, listen: Callable[[Notice], None]) -> Settings:
-    return Settings(config.window, config.reserve, config.model, config.fallback, config.secret, listen, config.project)
+    return Settings(
+        config.window,
+        config.reserve,
+        config.model,
+        config.fallback,
+        config.secret,
+        listen,
+        config.project,
+        config.tools,
+    )
 
 
 @asynccontextmanager

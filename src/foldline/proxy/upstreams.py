@@ -122,19 +122,32 @@ def upstream(said: str, dialect: str | None = None, config: Path | None = None) 
 
 def configured(path: Path) -> dict[str, Upstream]:
     """The upstreams of a TOML file: `[upstreams.NAME]` with `url` and `dialect`."""
+    tables = _settings(path).get("upstreams", {})
+    if not isinstance(tables, dict):
+        raise InputError("upstreams are tables: [upstreams.NAME] with `url` and `dialect`", source=str(path))
+    return {name: _entry(name, entry, str(path)) for name, entry in tables.items()}
+
+
+def has_tools(path: Path) -> bool:
+    """Whether a TOML file says `tools = true`: the agent has Foldline's tools."""
+    said = _settings(path).get("tools", False)
+    if not isinstance(said, bool):
+        raise InputError("`tools` is true or false, without quotes", source=str(path))
+    return said
+
+
+def _settings(path: Path) -> dict[str, Any]:
+    """What a config file says. Refused where anything is not known here."""
     try:
         known = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}; check the name", source=str(path)) from None
     except ValueError as error:
         raise InputError(f"not TOML: {error}", source=str(path)) from None
-    if strange := [key for key in known if key != "upstreams"]:
-        said = f"[{strange[0]}] is not known here; it takes [upstreams.NAME], and nothing else"
+    if strange := [key for key in known if key not in ("tools", "upstreams")]:
+        said = f"[{strange[0]}] is not known here; it takes [upstreams.NAME] and `tools`, and nothing else"
         raise InputError(said, source=str(path))
-    tables = known.get("upstreams", {})
-    if not isinstance(tables, dict):
-        raise InputError("upstreams are tables: [upstreams.NAME] with `url` and `dialect`", source=str(path))
-    return {name: _entry(name, entry, str(path)) for name, entry in tables.items()}
+    return known
 
 
 def _entry(name: str, entry: Any, source: str) -> Upstream:
@@ -197,4 +210,15 @@ def _loopback(host: str) -> bool:
         return False
 
 
-__all__ = ["DIALECTS", "KNOWN", "Upstream", "Upstreams", "configured", "made", "origin", "refuse_itself", "upstream"]
+__all__ = [
+    "DIALECTS",
+    "KNOWN",
+    "Upstream",
+    "Upstreams",
+    "configured",
+    "has_tools",
+    "made",
+    "origin",
+    "refuse_itself",
+    "upstream",
+]
