@@ -88,7 +88,8 @@ def read_content(value: Mapping[str, Any]) -> Message:
     role, origin = _ROLES[said]
     given = value.get("parts")
     listed, single = isinstance(given, list), isinstance(given, dict)
-    parts: tuple[Part, ...] = tuple(map(read_part, [given] if single else given)) if listed or single else ()
+    blocks: list[Any] = given if isinstance(given, list) else [given] if single else []
+    parts: tuple[Part, ...] = tuple(map(read_part, blocks))
     if role == "user" and parts and all(type(part) is ToolResult for part in parts):
         origin = Origin.TOOL
     form = ("" if "role" in value else _NO_ROLE) + ("parts" if listed else _SINGLE if single else "other")
