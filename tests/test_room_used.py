@@ -7,7 +7,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foldline import Budget, Compactor
@@ -111,6 +111,20 @@ def test_a_message_shown_by_its_ends_is_never_longer_than_the_whole(text, length
     assert len(shown) <= len(text) + 120 * bool(pictures)
     if len(text) <= length:
         assert shown.startswith(text.rstrip("\n"))
+
+
+LINE = st.sampled_from(
+    [WORDS, "x = [(1, 2), (3, 4)]; y = {'a': b'\\x00'}\n", "# Plan\n\n- one\n- two\n", "Größe, 大きさ. "]
+)
+
+
+@given(st.lists(LINE, min_size=200, max_size=300), st.integers(500, 1_500))
+@settings(max_examples=20, deadline=None)
+def test_the_ends_of_a_message_larger_than_the_room_fill_it(lines, to):
+    messages = [BEGUN, *steps(0, 12, 300), asked("".join(lines))]
+    fitted = made(False).compact(messages, dialect="anthropic", to=to)
+    assert fitted.receipt.notices[0].code == "user-clamped"
+    assert to * 0.9 < fitted.receipt.tokens_after <= to
 
 
 def test_the_newest_message_which_stands_in_the_view_takes_no_room_in_the_notes():

@@ -364,13 +364,24 @@ class Rooms:
         if self._alone <= free:
             return 0
         free = free if self.ease == self.limit else int(free * ENDS_SHARE)
-        message = self.ground.messages[self.newest]
-        length, best = len(carried(message).text), SHORTEST_ENDS
+        return self._ends(self.ground.messages[self.newest], free)
+
+    def _ends(self, message: Message, free: int) -> int:
+        """About as many of its characters as have so many tokens, between a length that fits and one that does not."""
+        low, high = SHORTEST_ENDS, len(carried(message).text)
+        fewest, most = (self._of(carried(message, length)) for length in (low, high))
+        if most <= free:  # its pictures were too much
+            return high
         for _ in range(TRIES):
+            length = low + int((high - low) * max(free - fewest, 0) / max(most - fewest, 1))
+            if not low < length < high:
+                break
             tokens = self._of(carried(message, length))
-            best = max(best, length) if tokens <= free else best
-            length = max(int(length * free / max(tokens, 1)), SHORTEST_ENDS)
-        return best
+            if tokens <= free:
+                low, fewest = length, tokens
+            else:
+                high, most = length, tokens
+        return low
 
     def sizes(self, start: int, tokens: int, *, whole: bool = False) -> list[int]:
         """The messages' tokens, counted from the end as far as a tail of so many tokens can reach; before that, 0. What
