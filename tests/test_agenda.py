@@ -854,11 +854,16 @@ def test_an_entry_that_makes_no_sense_is_said(agenda, kind, data):
 
 @pytest.mark.parametrize(
     ("statement", "message"),
-    [("PRAGMA user_version = 2", "knows 1; upgrade"), ("CREATE TABLE other (x)", "a database of something else")],
+    [
+        ("PRAGMA user_version = 2", "knows 1; upgrade"),
+        ("CREATE TABLE entries (x); PRAGMA user_version = 2", "knows 1; upgrade"),
+        ("CREATE TABLE other (x)", "a database of something else"),
+        ("CREATE TABLE nodes (x); PRAGMA user_version = 4", "a database of something else"),
+    ],
 )
 def test_a_later_format_or_another_database_is_left_alone(agenda, statement, message):
     connection = sqlite3.connect(agenda.path)
-    connection.execute(statement)
+    connection.executescript(statement)
     connection.close()
     with pytest.raises(ArchiveError, match=message):
         agenda.call("create", title="t", tasks=["x"])

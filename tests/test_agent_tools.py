@@ -237,6 +237,36 @@ def test_arguments_may_be_json_text(desk):
     assert answer("context_status", None, desk).ok
 
 
+def test_empty_conditions_are_none(desk):
+    """Some models fill in every argument there is."""
+    empty = {"session": "", "role": " ", "tool": "", "file": "", "after": "", "before": "", "limit": ""}
+    assert call("session_search", {"query": "typo", **empty}, desk).startswith("1 message found")
+    assert answer("memory_read", {"name": "CLAUDE.md", "section": "", "start": ""}, desk).ok
+    everything = {"title": "", "tasks": [], "details": "", "status": "", "evidence": "", "reason": "", "text": ""}
+    assert answer("plan", {"operation": "start", "plan": "", "task": "", **everything}, desk).ok
+    call("plan", {"operation": "create", "title": "T", "tasks": [{"title": "one", "details": "x"}]}, desk)
+    assert answer("plan", {"operation": "update", "task": 1, "details": ""}, desk).ok
+    assert desk.agenda.board("").active.tasks[0].details == "", "a text may be emptied"
+    assert "session_read needs" not in call("session_read", {"ref": ""}, desk)
+    assert "give all 16 digits" in call("session_read", {"ref": ""}, desk)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "titles"),
+    [
+        ('["one", "two"]', ["one", "two"]),
+        (' [{"title": "one", "details": "x"}, {"title": "two"}]', ["one", "two"]),
+        ('{"title": "one"}', ["one"]),
+        ("[urgent] one", ["[urgent] one"]),
+        ("one", ["one"]),
+    ],
+)
+def test_tasks_may_be_json_text(desk, tasks, titles):
+    assert answer("plan", {"operation": "create", "title": "T", "tasks": tasks}, desk).ok
+    assert [task.title for task in desk.agenda.board("").active.tasks] == titles
+    assert answer("plan", {"operation": "update", "task": f"#{len(titles)}", "status": "in progress"}, desk).ok
+
+
 def test_a_session_is_read_as_a_list_of_its_messages(desk):
     status = _inside(call("context_status", {}, desk))
     name = status.split()[1]

@@ -945,3 +945,74 @@ def test_of_two_checkpoints_in_a_view_that_comes_back_no_rule_is_lost(dialect):
     third = maker.fit({name: [*second[name], *session.user("go on").request()[name][taken:]]})
     assert third.receipt.action == "compact"
     assert rule in json.dumps(third.request)
+
+
+OUTPUT = {"type": "function_call_output", "call_id": "call_1", "output": "ok"}
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"model": "m", "previous_response_id": "resp_1", "input": [OUTPUT]},
+        {"model": "m", "conversation": {"id": "conv_1"}, "input": [OUTPUT, {"role": "user", "content": "Go on."}]},
+        {"model": "m", "input": [{"role": "user", "content": "a"}, {"type": "item_reference", "id": "fc_1"}, OUTPUT]},
+    ],
+)
+def test_the_answer_to_a_call_that_lies_with_the_provider_goes_out_as_it_came(request_):
+    maker = compactor()
+    sent = [{"role": "user", "content": "a"}, {**OUTPUT, "call_id": "call_0"}]
+    maker.fit({"model": "m", "input": sent})  # one that begins alike, and has everything in sight
+    fitted = maker.fit(request_)
+    assert fitted.request is request_
+    assert not fitted.receipt.repairs
+    assert maker.fit({"model": "m", "input": [OUTPUT]}).receipt.repairs == {"orphan-result": 1}
+
+
+def with_programs(turns):
+    """Claude calls a tool from a program on the provider's servers, whose result comes after the tool's."""
+    messages = [{"role": "user", "content": f"Sort the handlers. {RULE}"}]
+    for turn in range(turns):
+        program = {"type": "server_tool_use", "id": f"srv_{turn}", "name": "code_execution", "input": {"code": "x"}}
+        caller = {"type": "code_execution_20250825", "tool_id": f"srv_{turn}"}
+        call = {"type": "tool_use", "id": f"toolu_{turn}", "name": "read", "input": {"n": turn}, "caller": caller}
+        result = {"type": "tool_result", "tool_use_id": f"toolu_{turn}", "content": LISTING}
+        ended = {"type": "code_execution_tool_result", "tool_use_id": f"srv_{turn}", "content": {"stdout": "done"}}
+        said = {"type": "text", "text": f"Part {turn} is read."}
+        messages += [
+            {"role": "assistant", "content": [program, call]},
+            {"role": "user", "content": [result]},
+            {"role": "assistant", "content": [ended, said]},
+            {"role": "user", "content": f"And the next after {turn}?"},
+        ]
+    return {"model": "m", "tools": [{"name": "read"}], "messages": messages}
+
+
+@pytest.mark.parametrize("to", [600, 1_500, 4_000])
+def test_a_program_on_the_provider_s_servers_stays_with_its_result(to):
+    request = with_programs(8)
+    assert validators.check(request, "anthropic") == []
+    for count in range(4, len(request["messages"]) + 1):
+        shorter = {**request, "messages": request["messages"][:count]}
+        folded = compactor(Budget(64_000)).compact(shorter, to=to)
+        assert validators.check(folded.request, "anthropic") == []
+    pinned = compactor(Budget(64_000)).compact(request, to=6_000, pin=[7])
+    assert all(message in pinned.messages for message in request["messages"][5:8])
+    assert validators.check(pinned.request, "anthropic") == []
+
+
+def test_a_refusal_may_be_an_event_of_an_sdk():
+    class Event:
+        def model_dump(self):
+            return {"type": "error", "code": "context_length_exceeded", "message": "It exceeds the context window."}
+
+    maker = compactor(Budget(64_000))
+    fitted = maker.fit(working().request())
+    assert maker.on_overflow(fitted, Event()).receipt.tokens_after < fitted.receipt.tokens_after
+
+
+def test_usage_that_sums_over_searches_does_not_make_prompts_look_larger():
+    maker = compactor(Budget(64_000))
+    fitted = maker.fit(working().request())
+    summed = {"input_tokens": fitted.receipt.tokens_after * 2, "server_tool_use": {"web_search_requests": 3}}
+    maker.learn(fitted, {"usage": summed})
+    assert maker.fit(working().request()).receipt.tokens_before == fitted.receipt.tokens_after

@@ -206,6 +206,13 @@ def test_one_section_is_loaded_by_its_title(project):
     assert (whole.text, whole.cut, whole.changed, whole.note) == (RULES, False, False, "")
 
 
+def test_of_several_sections_of_one_title_the_first_says_that_there_are_more(project):
+    put(project, "CLAUDE.md", "# A\n## Test\nunit\n# B\n## Test\nend to end\n")
+    loaded = load(find(project).files[0], "test")
+    assert loaded.text == "## Test\nunit"
+    assert loaded.note == "2 sections are called so, and this is the first; the whole file has all."
+
+
 def test_a_file_is_known_by_its_name_and_an_unknown_name_is_told_which_there_are(project):
     put(project, "docs/AGENTS.md", "text")
     memory = find(project)

@@ -85,3 +85,32 @@ def test_anthropic_parts_always_sum_to_the_whole(fresh, read, written):
     fields = {"input_tokens": fresh, "cache_read_input_tokens": read, "cache_creation_input_tokens": written}
     usage = usage_from("anthropic", {"usage": fields})
     assert usage == Usage(fresh + read + written, 0, read, written)
+
+
+def step(kind, tokens):
+    return {"type": kind, "input_tokens": tokens, "cache_read_input_tokens": 5, "output_tokens": 1}
+
+
+SUM = {"input_tokens": 90_000, "output_tokens": 9, "server_tool_use": {"web_search_requests": 2}}
+SERVED = [
+    ("anthropic", {"usage": SUM}, None),
+    ("anthropic", {"usage": {**SUM, "server_tool_use": {"web_search_requests": 0}}}, Usage(90_000, 9)),
+    ("anthropic", {"usage": {**SUM, "server_tool_use": None}}, Usage(90_000, 9)),
+    (
+        "anthropic",
+        {"usage": {**SUM, "iterations": [step("message", 20_000), step("message", 70_000)]}},
+        Usage(20_005, 1, 5),
+    ),
+    ("anthropic", {"usage": {**SUM, "iterations": [step("message", 7), step("compaction", 9)]}}, Usage(12, 1, 5)),
+    ("anthropic", {"usage": {**SUM, "iterations": [step("compaction", 9), step("message", 7)]}}, None),
+    ("anthropic", {"usage": {**ANTHROPIC, "iterations": None}}, CASES[0][2]),
+    ("openai-responses", {"output": [{"type": "web_search_call"}], "usage": RESPONSES}, None),
+    ("openai-responses", {"response": {"output": [{"type": "mcp_call"}], "usage": RESPONSES}}, None),
+    ("openai-responses", {"output": [{"type": "function_call"}], "usage": RESPONSES}, CASES[2][2]),
+]
+
+
+@pytest.mark.parametrize(("dialect", "response", "usage"), SERVED)
+def test_a_sum_over_what_its_servers_asked_is_not_taken_for_the_prompt(dialect, response, usage):
+    assert usage_from(dialect, response) == usage
+    assert usage_from(dialect, Dumped("model_dump", response)) == usage

@@ -34,6 +34,7 @@ from foldline.core.meter import Meter, Usage
 from foldline.core.options import Direction, Options, Voice
 from foldline.core.prune import PruneSettings
 from foldline.core.receipt import Receipt
+from foldline.core.repairer import Untouched
 from foldline.core.resume import KINDS, Abilities, Kind, Manner
 from foldline.core.styles import STYLES
 from foldline.drive import PATIENCE, Glass, World, arun, run
@@ -130,7 +131,7 @@ class Compactor:
         self._windows: dict[str, int] = {}
         """What providers said of their models' windows."""
         self._reader = Reader()
-        self._threads: OrderedDict[tuple[str, str], Thread] = OrderedDict()
+        self._threads: OrderedDict[tuple[str, str, bool], Thread] = OrderedDict()
         self._lock = threading.RLock()
         self._told = 0
         """Notices of the archive that were passed on."""
@@ -364,9 +365,9 @@ class Compactor:
 
         While a model writes, that is this turn's alone: another one that begins alike starts with nothing.
         """
-        name = given.dialect, given.messages[0].identity if given.messages else ""
+        name = given.dialect, given.messages[0].identity if given.messages else "", given.head.remote
         with self._lock:
-            left = self._threads.pop(name, None) or Thread.begin(given.grammar)
+            left = self._threads.pop(name, None) or _begun(given)
         try:
             return (yield from turn(given, options, self._meter_for(given), left))
         finally:
@@ -390,6 +391,11 @@ class Compactor:
             if model not in self._meters:
                 self._meters[model] = self._meter or meter_for(model)
             return self._meters[model]
+
+
+def _begun(given: Conversation) -> Thread:
+    thread = Thread.begin(given.grammar)
+    return replace(thread, repairer=Untouched(given.grammar)) if given.head.remote else thread
 
 
 def _able(abilities: Abilities, agenda: Agenda | None) -> Abilities:

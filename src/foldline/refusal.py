@@ -92,11 +92,12 @@ def _walk_fields(fields: Mapping[Any, Any], depth: int) -> Iterator[tuple[str, o
 
 
 def _load(body: object) -> object:
-    """A decoded body: JSON where it is JSON, its text where it is not."""
+    """A decoded body: JSON where it is JSON, its text where it is not; an SDK's object as what it dumps itself to."""
     if isinstance(body, bytes | bytearray | memoryview):
         body = bytes(body[:BODY_MOST]).decode("utf-8", "replace")
     if not isinstance(body, str):
-        return body
+        dump = None if isinstance(body, Mapping) else getattr(body, "model_dump", None)
+        return dump() if callable(dump) else body
     try:
         return json.loads(body) if body.lstrip()[:1] in ("{", "[") and len(body) <= BODY_MOST else body
     except (ValueError, RecursionError):

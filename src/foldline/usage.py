@@ -6,11 +6,14 @@ Reads plain dicts and the SDKs' objects alike, whole responses and stream events
     OpenAI chat        prompt_tokens is the whole; prompt_tokens_details.cached_tokens is part of it
     OpenAI responses   input_tokens is the whole; input_tokens_details.cached_tokens is part of it
     Gemini             promptTokenCount is the whole; cachedContentTokenCount is part of it
+
+Where the provider ran tools on its own servers, it reports the sum of all it sent to the model meanwhile: of that, only
+what is told of the first step is about the prompt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from foldline.core.meter import Usage
@@ -23,10 +26,19 @@ _WHOLE_INPUT = frozenset({"openai-responses", "codex"})
 """Dialects whose `input_tokens` includes the cache even when no details say so."""
 
 
+_REQUESTS = ("web_search_requests", "web_fetch_requests")
+"""What Anthropic counts of its tools. Each request was followed by a prompt of its own."""
+_SERVED = frozenset(
+    {"web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call"}
+)
+"""What stands in the output of the Responses API where its servers ran tools."""
+
+
 def usage_from(dialect: str, response: Any) -> Usage | None:
-    """The usage a response reports; None when it reports none, or only what was written and not what was read."""
-    usage = _find(response)
-    if usage is None:
+    """The usage a response reports; None when it reports none, only what was written and not what was read, or only a
+    sum over several prompts."""
+    holder, usage = _find(response)
+    if usage is None or any(_get(item, "type") in _SERVED for item in _list(_get(holder, "output"))):
         return None
     if _number(usage, "prompt_tokens") is not None:
         return _chat(usage)
@@ -36,7 +48,19 @@ def usage_from(dialect: str, response: Any) -> Usage | None:
         return None
     if dialect in _WHOLE_INPUT or _get(usage, "input_tokens_details") is not None:
         return _responses(usage)
-    return _anthropic(usage)
+    return _anthropic_step(usage)
+
+
+def _anthropic_step(usage: Any) -> Usage | None:
+    """Of the prompt as it was sent: not after its servers compacted it, nor together with what their tools found."""
+    steps = _list(_get(usage, "iterations"))
+    if steps and _get(steps[0], "type") == "compaction":
+        return None
+    asked = next((step for step in steps if _get(step, "type") == "message"), None)
+    served = _get(usage, "server_tool_use")
+    if asked is None and any(_number(served, name) for name in _REQUESTS):
+        return None
+    return _anthropic(usage if asked is None else asked)
 
 
 def _chat(usage: Any) -> Usage:
@@ -69,15 +93,20 @@ def _usage(usage: Any, whole: tuple[str, ...], out: tuple[str, ...], details: An
     return Usage(_number(usage, *whole) or 0, _number(usage, *out) or 0, read, 0)
 
 
-def _find(response: Any) -> Any:
+def _find(response: Any) -> tuple[Any, Any]:
+    """The response, out of what it is wrapped in, and its usage."""
     for holder in _HOLDERS:
         if (usage := _get(response, holder)) is not None:
-            return usage
+            return response, usage
     for wrapper in _WRAPPERS:
         inner = _get(response, wrapper)
         if inner is not None and not isinstance(inner, str):
             return _find(inner)
-    return None
+    return response, None
+
+
+def _list(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (list, tuple)) else ()
 
 
 def _number(holder: Any, *names: str) -> int | None:

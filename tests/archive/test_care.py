@@ -105,6 +105,37 @@ def test_what_is_forgotten_stays_so_in_whatever_bytes_it_comes_again(tmp_path):
     assert list(Archive(path).verify()) == []
 
 
+def test_a_title_that_may_quote_goes_along_and_is_not_told_again(tmp_path):
+    path = tmp_path / "archive.db"
+    archive = Archive(path)
+    conversation = Session().user(CANARY).assistant("yes").conversation()
+    name = archive.append(conversation, title=f"about {CANARY}")
+    other = archive.append(talk().conversation(), title="another")
+    archive.forget(conversation.messages[0].identity)
+    assert archive.get(name).title.startswith("title forgotten on request on 20")
+    longer = Session().user(CANARY).assistant("yes").user("go on").conversation()
+    for again in (conversation, longer):
+        archive.append(again, title=f"about {CANARY}", project="/ours")
+    assert files_with(path, CANARY) == set()
+    assert (archive.get(name).project, archive.get(other).title) == ("/ours", "another")
+    archive.forget(name)
+    archive.append(longer, title=f"about {CANARY}", project="/ours")
+    assert files_with(path, CANARY) == set()
+
+
+def test_whoever_asks_to_forget_a_result_is_told_which_message_has_it(tmp_path):
+    archive = Archive(tmp_path / "archive.db")
+    conversation = talk().conversation()
+    archive.keep(conversation)
+    holder = next(message for message in conversation.messages if message.results)
+    ref = holder.results[0].ref
+    with pytest.raises(ArchiveError, match=f"{ref} is a tool result in message {holder.identity[:16]}"):
+        archive.forget(ref)
+    archive.forget(holder.identity[:16])
+    with pytest.raises(ArchiveError, match="nothing in this archive"):
+        archive.get(ref)
+
+
 def test_all_versions_of_a_message_go_and_all_sessions_that_held_it_are_told(tmp_path):
     path = tmp_path / "archive.db"
     archive = Archive(path)

@@ -1,5 +1,6 @@
 """The file itself: who may read it, what happens when it is full, damaged, held, newer, linked or shared."""
 
+import io
 import multiprocessing
 import os
 import sqlite3
@@ -491,6 +492,23 @@ def test_row_32_masked_at_rest_a_secret_is_nowhere_in_the_file_and_all_else_work
     assert again.known([shown.text]).keys() == {shown.text}
     assert again.known([checkpoint.text]) == {checkpoint.text: shown}
     assert again.lineage(made("grandchild", shown.ref).parent) == (shown.ref,)
+
+
+def test_row_32_masked_at_rest_so_is_what_is_told_of_a_session(path):
+    archive = Archive(path, redact_at_rest=True)
+    name = archive.append(
+        Session().user("hello").conversation(), title=f"the key {SECRET}", source=f"/logs/{SECRET}.jsonl"
+    )
+    told = archive.get(name)
+    assert (told.title[:16], told.source[:14]) == ("the key [masked ", "/logs/[masked ")
+    whole, file = Archive(path.with_name("whole.db")), io.BytesIO()
+    whole.append(Session().user("goodbye").conversation(), title=f"the key {SECRET}")
+    whole.export(file, mask=False)
+    archive.import_(io.BytesIO(file.getvalue()))
+    assert {session.title[:16] for session in archive.sessions()} == {"the key [masked "}
+    archive.close()
+    whole.close()
+    assert SECRET.encode() not in path.read_bytes()
 
 
 def test_row_32_without_it_originals_are_whole_and_what_is_shown_is_masked(path):

@@ -184,6 +184,51 @@ def test_a_damaged_line_is_named_by_its_number_and_the_others_are_taken(tmp_path
         second.close()
 
 
+def lines_of(session, path):
+    return written(kept(session, path))[0].splitlines(keepends=True)
+
+
+def kept(session, path):
+    archive = Archive(path)
+    archive.append(session.conversation())
+    return archive
+
+
+def test_a_long_stretch_of_damaged_lines_costs_no_more_than_itself(tmp_path):
+    """Longer than Python's own limit on calls within calls."""
+    lines = lines_of(talk(turns=800), tmp_path / "a.db")
+    assert len(lines) > 1_600
+    bad = [b"{damaged\n"] * 1_400
+    second, got = read_back(b"".join((*lines[:5], *bad, *lines[1_405:])), tmp_path / "b.db")
+    (session,) = second.sessions()
+    assert session.messages == len(lines) - 3, "each has its place: all lines but header, session and end"
+    assert got.new == session.messages - 1_400
+    assert {trouble.what.partition(" (")[0] for trouble in second.verify()} == {"lost when the archive was damaged"}
+
+
+ODD = [
+    *(("position", value) for value in (-1, "1", 1.5, None, True, 10**9, 10**30, [1])),
+    *(("key", value) for value in ("", "00", 7, "zz" * 16)),
+    *(("role", 5), ("origin", None), ("tools", 5), ("time", "noon"), ("time", True), ("id", "zz"), ("dialect", "none")),
+    *(("raw", "[1]"), ("raw", 7), ("parts", "{")),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), ODD, ids=[f"{name} {value}"[:30] for name, value in ODD])
+def test_a_line_that_says_nonsense_leaves_nothing_of_itself(name, value, tmp_path):
+    lines = lines_of(talk(turns=2), tmp_path / "a.db")
+    at = next(n for n, line in enumerate(lines) if json.loads(line).get("position") == 2)
+    lines[0] = lines[0].replace(b'"masked":false', b'"masked":true')  # so that the hash does not tell
+    lines[at] = json.dumps(json.loads(lines[at]) | {name: value}).encode() + b"\n"
+    second, got = read_back(b"".join(lines), tmp_path / "b.db")
+    assert [notice.line for notice in got.damaged] == [at + 1]
+    (session,) = second.sessions()
+    assert session.messages == len(lines) - 3
+    troubles = list(second.verify())
+    assert {trouble.what.partition(" (")[0] for trouble in troubles} <= {"lost when the archive was damaged"}
+    assert len(list(second.messages(session.name))) == session.messages
+
+
 def test_a_file_that_was_cut_off_is_said_to_be(tmp_path):
     data, _ = written(full(tmp_path / "a.db"))
     _, got = read_back(data[: len(data) // 2], tmp_path / "b.db")

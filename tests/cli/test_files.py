@@ -105,9 +105,39 @@ def test_a_failure_leaves_nothing_behind(tmp_path, source, monkeypatch):
     assert source.read_bytes() == b"old"
 
 
-def test_a_folder_that_is_not_there_is_said(tmp_path, source):
+def test_a_folder_that_is_not_there_is_said_before_any_work_is_done(tmp_path, source):
+    with pytest.raises(CannotWrite, match="No such file or directory; nothing there was changed"):
+        place(source, tmp_path / "none" / "out.json")
+    with pytest.raises(CannotWrite, match="Not a directory"):
+        place(source, source / "out.json")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
+@pytest.mark.parametrize("how", [{"output": "out.json"}, {"output": "old.json", "force": True}, {"in_place": True}])
+def test_a_folder_that_takes_no_file_is_said_before_any_work_is_done(tmp_path, source, how):
+    (tmp_path / "old.json").write_bytes(b"old")
+    if "output" in how:
+        how = {**how, "output": tmp_path / how["output"]}
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(CannotWrite, match="Permission denied; nothing there was changed"):
+            place(source, **how)
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_a_folder_that_goes_meanwhile_is_said(tmp_path, source):
+    (tmp_path / "folder").mkdir()
+    where = place(source, tmp_path / "folder" / "out.json")
+    (tmp_path / "folder").rmdir()
     with pytest.raises(CannotWrite, match="No such file or directory"):
-        put(b"new", place(source, tmp_path / "none" / "out.json"))
+        put(b"new", where)
+
+
+def test_what_is_no_file_is_not_replaced_in_its_place(tmp_path):
+    os.mkfifo(tmp_path / "pipe")  # to write to it would be to wait for a reader, for ever
+    with pytest.raises(click.UsageError, match="is no file that could be replaced"):
+        place(tmp_path / "pipe", in_place=True)
 
 
 def test_a_folder_is_no_output(tmp_path, source):
@@ -143,7 +173,7 @@ def test_a_link_into_a_folder_that_is_not_there_is_said_and_left(tmp_path, sourc
     link = tmp_path / "link.json"
     link.symlink_to("nowhere/new.json")
     with pytest.raises(CannotWrite, match="cannot be written"):
-        put(b"new", place(source, link))
+        place(source, link)
     assert os.readlink(link) == "nowhere/new.json"
 
 

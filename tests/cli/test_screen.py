@@ -118,3 +118,9 @@ def test_without_a_terminal_nothing_is_shown(capsys, monkeypatch):
     with working("reading"):
         time.sleep(0.1)
     assert capsys.readouterr().err == ""
+
+
+def test_a_terminal_that_does_not_know_its_width_is_drawn_on_all_the_same(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "0")
+    screen.console(sys.stdout).print("as wide as is usual")
+    assert capsys.readouterr().out == "as wide as is usual\n"

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foldline.core.cuts import outside_cycles
 from foldline.core.cycles import Pairer, Pairing, Place, ToolCycle, begins_with_thinking, inside, open_loop, pair
-from foldline.model import Grammar, Message, Origin, Text, Thinking, ToolCall, ToolResult
+from foldline.core.fold import with_cycles
+from foldline.model import Grammar, Message, Opaque, Origin, Text, Thinking, ToolCall, ToolResult
 
 RUNS, SINGLE = Grammar(step="run"), Grammar(step="message")
 
@@ -183,3 +185,102 @@ def test_inside_is_every_position_strictly_within_a_span(ordered):
 def test_overlapping_cycles_cost_no_more_than_their_union():
     many = [(start, 20_000) for start in range(10_000)]
     assert inside(many) == set(range(1, 20_000))
+
+
+def own(kind, **fields):
+    """A part that only its provider understands."""
+    return Opaque(kind, {"type": kind, **fields})
+
+
+def says(*parts):
+    return Message("assistant", Origin.ASSISTANT, parts)
+
+
+def asks(*parts):
+    return Message("user", Origin.USER, parts)
+
+
+def by_program(id_, caller):
+    return ToolCall(id_, "read", "{}", {"caller": caller})
+
+
+SEARCH, FOUND = own("server_tool_use", id="s"), own("web_search_tool_result", tool_use_id="s")
+PROGRAM, ENDED = own("program", id="p", call_id="c"), own("program_output", id="o", call_id="c")
+BOUND = [
+    [says(SEARCH, ToolCall("a", "read", "{}")), results("a"), says(FOUND)],
+    [says(SEARCH), says(by_program("a", {"tool_id": "s"})), results("a"), says(by_program("b", {"tool_id": "s"}))],
+    [says(SEARCH), user(), step("a"), results("a"), user(), says(FOUND)],
+    [says(PROGRAM), user(), says(by_program("a", {"caller_id": "c"})), results("a"), says(ENDED)],
+    [
+        says(own("mcp_approval_request", id="r")),
+        asks(own("mcp_approval_response", approval_request_id="r")),
+        says(own("mcp_call", id="m", approval_request_id="r")),
+    ],
+]
+
+
+@pytest.mark.parametrize("bound", BOUND)
+@pytest.mark.parametrize("grammar", [RUNS, SINGLE])
+def test_what_a_provider_s_own_part_names_stays_with_it(bound, grammar):
+    messages = [user(), step("x"), results("x"), *bound, user(), step("y"), results("y"), step(text="done")]
+    found = pair(messages, grammar)
+    inner = range(4, 3 + len(bound))
+    assert outside_cycles(messages, found).isdisjoint(inner)
+    assert {3, 3 + len(bound)} <= outside_cycles(messages, found)
+    for pinned in range(3, 3 + len(bound)):
+        assert with_cycles([pinned], found) == set(range(3, 3 + len(bound)))
+
+
+def test_a_name_that_each_step_uses_again_binds_none_of_them():
+    messages = [message for _ in range(3) for message in (user(), says(SEARCH, FOUND))]
+    assert [cycle.stop for cycle in pair(messages, RUNS).cycles] == [2, 4, 6]
+
+
+def test_a_result_answers_what_the_step_before_it_only_refers_to():
+    kept = own("item_reference", id="fc_1")
+    messages = [user(), says(kept), says(kept), results("a"), results("b"), says(kept), results("c"), user()]
+    found = pair(messages, RUNS)
+    assert found.orphans == found.duplicates == ()
+    assert [(cycle.start, cycle.stop) for cycle in found.cycles] == [(1, 5), (5, 7)]
+    assert pair([says(kept), step("a"), results("b")], SINGLE).orphans == (Place(2, 0),)
+
+
+names = st.sampled_from("ab")
+bound_parts = st.one_of(
+    st.builds(lambda name: own("server_tool_use", id=name), names),
+    st.builds(lambda name: own("web_search_tool_result", tool_use_id=name), names),
+    st.builds(lambda name: own("program_output", call_id=name), names),
+    st.builds(lambda name: own("item_reference", id=name), names),
+    st.builds(lambda name: by_program(name, {"tool_id": name}), names),
+    st.builds(lambda name: own("odd", id=name, tool_use_id=7), names),
+)
+bound_lists = st.lists(
+    st.one_of(any_message, bound_parts.map(says), st.builds(says, bound_parts, bound_parts), bound_parts.map(asks)),
+    max_size=12,
+).map(tuple)
+
+
+@given(bound_lists, grammars)
+@settings(deadline=None)
+def test_steps_that_are_bound_are_the_same_as_the_list_grows(messages, grammar):
+    pairer = Pairer(grammar)
+    for length in range(len(messages) + 1):
+        assert pairer.pair(messages[:length]) == pair(messages[:length], grammar)
+    cycles = pair(messages, grammar).cycles
+    assert all(cycle.start < cycle.step_stop <= cycle.stop <= len(messages) for cycle in cycles)
+
+
+@given(bound_lists, grammars)
+@settings(deadline=None)
+def test_no_cut_parts_a_provider_s_own_answer_from_what_it_names(messages, grammar):
+    cuts = outside_cycles(messages, pair(messages, grammar))
+    assert {0, len(messages)} <= cuts
+    named = {}
+    for index, message in enumerate(messages):
+        for part in message.parts:
+            needed = part.extra.get("tool_use_id") if type(part) is Opaque else None
+            if needed in named:
+                assert cuts.isdisjoint(range(named[needed] + 1, index + 1))
+            if type(part) is Opaque and part.kind in ("server_tool_use", "item_reference", "odd"):
+                if any(one.role == "assistant" for one in messages[: index + 1]):
+                    named[part.extra["id"]] = index

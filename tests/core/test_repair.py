@@ -451,3 +451,17 @@ def test_what_is_said_in_no_known_form_is_quoted_and_not_lost(role):
     assert mended.messages[1].text == '{"text": "keep the tests"}'
     assert mended.messages[1].extra == {"name": "Kim"}
     assert mended.counts() == {"unread-content": 1}
+
+
+def test_a_step_whose_server_s_answer_comes_later_is_in_order():
+    search = Opaque("server_tool_use", {"type": "server_tool_use", "id": "s"})
+    found = Opaque("web_search_tool_result", {"type": "web_search_tool_result", "tool_use_id": "s"})
+    asked = Message("assistant", Origin.ASSISTANT, (search, ToolCall("a", "read", "{}")))
+    messages = (user(), asked, results("a"), Message("assistant", Origin.ASSISTANT, (found, Text("so"))), user())
+    assert repair(messages, MERGING).messages is messages
+
+
+def test_the_answer_to_a_call_that_the_provider_keeps_is_no_orphan():
+    kept = Message("assistant", Origin.ASSISTANT, (Opaque("item_reference", {"type": "item_reference", "id": "fc_1"}),))
+    messages = (user(), kept, Message("tool", Origin.TOOL, (ToolResult("a", (Text("ok"),)),)))
+    assert repair(messages, ITEMS).messages is messages

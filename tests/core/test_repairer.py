@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foldline.core.repair import repair
-from foldline.core.repairer import Repairer
+from foldline.core.repairer import Repairer, Untouched
 from foldline.dialects import named
 from foldline.model import Grammar, Message, Origin, Text, Thinking, ToolCall, ToolResult
 
@@ -108,3 +108,10 @@ def test_an_id_that_was_used_long_ago_is_seen():
     assert not repairer.repair(history).repairs
     again = (*history, *tuple(sound(1)))
     assert repairer.repair(again).repairs == repair(again, grammar).repairs != ()
+
+
+@given(messages, st.sampled_from(GRAMMARS), st.booleans())
+def test_of_a_history_that_lies_elsewhere_nothing_is_mended(history, grammar, thinking):
+    found = Untouched(grammar).repair(history, thinking=thinking)
+    assert found.messages is history
+    assert not found.repairs

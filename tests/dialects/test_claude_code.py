@@ -246,6 +246,16 @@ def test_what_is_changed_in_a_file_whose_rows_come_again_reads_back(book):
     assert parents["b"] == names[0]
 
 
+def test_a_row_that_is_changed_has_no_repeat_that_says_what_it_said_before(book):
+    session(book)
+    again = load(book.data() * 2)
+    shorter = again.messages[2].with_parts([ToolResult("c1", (Text("short"),))])
+    written = records(CLAUDE.write(again.with_messages([*again.messages[:2], shorter, *again.messages[3:]])))
+    assert len(written) == len({row["uuid"] for row in written})  # the agent takes the last row of a name for it
+    bare = again.with_messages([replace(message, raw=None) for message in again.messages])
+    assert CLAUDE.write(bare) == book.data() * 2
+
+
 def test_a_row_that_is_gone_does_not_come_back_in_its_repeat(book):
     book.user("hello", uuid="a")
     book.user("again", uuid="b")

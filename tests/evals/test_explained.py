@@ -6,6 +6,9 @@ import random
 
 import pytest
 
+from tests.evals.sessions import coding
+
+from foldline.evals import said
 from foldline.evals.explained import GENERIC, Explainer, generic, packed
 
 
@@ -27,6 +30,13 @@ def test_the_half_that_was_needed_explains_all_and_the_other_half_nothing():
     explainer = Explainer(NEEDED, f"{OTHER}\n{NEEDED}", KNOWN.encode())
     assert explainer.share(NEEDED) == pytest.approx(1.0, abs=0.02)
     assert explainer.share(OTHER) == pytest.approx(0.0, abs=0.02)
+
+
+@pytest.mark.parametrize("generic", [b"", KNOWN.encode()])
+def test_a_word_that_says_nothing_is_worth_no_more_and_no_less_than_nothing(generic):
+    future = said.agents(coding(1, 40).conversation().messages[20:])
+    explainer = Explainer(future, said.plain(coding(1, 10).conversation().messages), generic)
+    assert explainer.share("") == explainer.share("(zzz zzz zzz)") == 0.0
 
 
 def test_half_of_what_was_needed_explains_about_half():

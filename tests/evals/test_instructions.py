@@ -7,7 +7,7 @@ from tests.evals.sessions import coding, says
 
 from foldline.evals import said
 from foldline.evals.instructions import CONSTRAINTS, PLACES, planted, retained
-from foldline.evals.splits import faults, prepared
+from foldline.evals.splits import faults, prepared, size
 from foldline.model import Origin
 
 
@@ -40,6 +40,15 @@ def test_all_fifteen_are_planted_in_their_places_and_the_prefix_stays_valid(dial
         for text in texts:
             at = flat.index(text) / len(flat)
             assert first - 0.1 <= at <= last + 0.1
+
+
+def test_places_are_shares_of_the_tokens_where_one_result_is_most_of_them():
+    session = coding(1, 2).tools(("Bash", "{}", "a line of the log\n" * 20_000), text="Let me see.")
+    found = planted(session.conversation().append(*coding(2, 20).conversation().messages[1:]))
+    flat = [message.text for message in found.prefix.messages]
+    log = max(range(len(flat)), key=lambda at: size([found.prefix.messages[at]]))
+    assert all(flat.index(text) < log for text in CONSTRAINTS["early"])
+    assert all(flat.index(text) > log for text in CONSTRAINTS["late"])
 
 
 def test_survival_is_counted_by_place():

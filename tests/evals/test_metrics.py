@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.evals.sessions import coding
 
+from foldline.evals import said
 from foldline.evals.metrics import SCORES, Ruler, World, background, families
 from foldline.evals.splits import Session, splits
 from foldline.model import Message, Origin, Text, ToolCall
@@ -54,10 +55,23 @@ def test_a_strategys_own_frame_is_set_aside(ruler):
 def test_a_system_prompt_earns_nothing():
     session = Session("one", coding(3, 40, "openai-chat").conversation())
     ruler = Ruler(next(splits(session, 1, 0, 1_000)), World())
-    system = Message("system", Origin.SYSTEM, (Text(ruler.text),))
+    system = Message("system", Origin.SYSTEM, (Text(said.plain(ruler.planted.prefix.messages)),))
     user = Message("user", Origin.USER, (Text("Go on."),))
     scores = ruler.score(ruler.split.prefix.with_messages([system, user]))
     assert scores["frr"] == scores["vas"] == scores["uir"] == 0.0
+    assert ruler.survived(ruler.planted.prefix.with_messages([system, user]))["kept"] == 0.0
+
+
+@pytest.mark.parametrize("dialect", ["openai-chat", "openai-responses"])
+def test_a_system_prompt_among_the_messages_is_no_part_of_what_can_be_explained(dialect):
+    built = coding(3, 40, dialect)
+    system = Message("system", Origin.SYSTEM, (Text(built.conversation().messages[-2].text + "\nBe careful." * 40),))
+    whole = built.conversation()
+    ruler = Ruler(next(splits(Session("one", whole.with_messages([system, *whole.messages])), 1, 0, 1_000)), World())
+    assert ruler.split.prefix.messages[0].role == "system"
+    scores = ruler.score(ruler.split.prefix)
+    assert scores["xf"] == scores["vas"] == 1.0
+    assert "Be careful" not in ruler.text
 
 
 def test_background_is_what_stands_in_three_of_ten_sessions():

@@ -11,7 +11,7 @@ import pytest
 
 from foldline.evals.markup import Markup, join, tag
 from foldline.evals.page import page
-from foldline.evals.report import failures, replays, short, summary, tables, title, to_json
+from foldline.evals.report import Cell, failures, replays, short, summary, tables, title, to_json
 from foldline.evals.run import Run, Settings
 from foldline.evals.stats import Figure
 
@@ -70,9 +70,30 @@ def test_the_terminal_has_a_table_for_each_budget_and_one_for_the_cost(measured)
 
 
 def test_a_narrow_terminal_has_the_means_alone(measured):
-    lines = list(tables(measured, summary(measured), wide=False))
-    assert max(map(len, lines)) <= 90
-    assert not any("±" in line for line in lines)
+    lines = list(tables(measured, summary(measured), 93))
+    assert max(map(len, lines)) <= 93
+    assert not any("±" in line or "not shown" in line for line in lines)
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 100, 119, 125, 126, 140])
+def test_no_line_of_a_table_is_longer_than_the_terminal_and_what_is_missing_is_told(measured, columns):
+    lines = list(tables(measured, summary(measured), columns))
+    figures = [line for line in lines if line.startswith(("foldline ", "random ", "      "))]
+    assert max(map(len, figures)) <= max(columns, 27 + 4 * 6)
+    assert all(" XF" in line and "VAS" in line and "UIR" in line for line in figures if "XF" in line)
+    assert ("not shown for want of room: FRR, valid" in lines[-1]) == (columns <= 80)
+
+
+def test_a_wide_figure_is_not_cut():
+    run = Run((), (), 1, 1, (), (), Settings())
+    cell = Cell("10%", "foldline", "ours", 2, Figure(1.0, 1.0, 1.0, 2), {"xf": Figure(-1.05, -2.07, 0.0, 2)})
+    assert "-1.05±1.03 " in "".join(f"{line} " for line in tables(run, [cell]))
+
+
+def test_each_strategy_has_a_colour_of_its_own():
+    cells = [Cell("10%", f"plug-in {n}", "plugin", 1, Figure(0.1, None, None, 1), {}) for n in range(40)]
+    colours = re.findall(r"--c:([^}]+)}", page(Run((), (), 1, 1, (), (), Settings()), cells))
+    assert len(colours) == len(set(colours)) == 40
 
 
 def test_json_has_the_figures_and_every_row(measured):

@@ -161,6 +161,17 @@ def test_the_halves_share_no_session_and_are_all_of_them(folder, first):
     assert one.rows == tuple(row for row in first.rows if row["session"] in sessions[1])
 
 
+def test_a_session_and_its_copy_are_in_the_same_half(tmp_path):
+    write(tmp_path, range(4), steps=36)
+    for number in range(4):
+        request = coding(number, 36).request()
+        (tmp_path / f"part-{number}.json").write_text(json.dumps({**request, "messages": request["messages"][:-8]}))
+    halves = [run([tmp_path], replace(QUICK, budgets=("10%",), half=half)).rows for half in ("first", "second")]
+    one, other = ({row["session"].split("-")[1] for row in rows} for rows in halves)
+    assert not one & other
+    assert one | other == {"0.json", "1.json", "2.json", "3.json"}
+
+
 def test_a_placebo_of_another_session_is_measured_anew(tmp_path):
     one, other, third = write(tmp_path, range(3), steps=36)
     cached = replace(QUICK, names=("placebo",), budgets=("10%",), cache=tmp_path / "cache")
@@ -223,7 +234,7 @@ def test_a_name_that_is_not_utf8_is_shown_with_replacements_and_stays_apart():
 @pytest.mark.parametrize(
     ("name", "why"),
     [("raises", "ValueError: out of tea"), ("none", "gave back None"), ("number", "gave back 42"),
-     ("numbers", "is int"), ("exits", "SystemExit: 3")],
+     ("numbers", "is int"), ("exits", "SystemExit: 3"), ("ends", "Odd: neither")],
 )  # fmt: skip
 def test_a_plug_in_that_fails_is_named_and_all_else_is_measured(name, why, folder, first, monkeypatch):
     plug(monkeypatch, name, "fine")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import pytest
 from tests.evals.sessions import coding
@@ -46,6 +49,20 @@ def test_every_view_is_valid(name, dialect):
 @pytest.mark.parametrize("share", [0.1, 0.25, 0.5])
 def test_a_view_keeps_to_its_budget(name, share, ruled):
     assert size(fold(name, ruled, share).messages) <= ruled.split.tokens * share * 1.02
+
+
+@pytest.mark.parametrize(
+    ("made_by", "version"),
+    [("evals.metrics, foldline.evals.units", found.RULER), ("compactor", found._inside())],
+)
+def test_the_version_of_a_row_is_that_of_all_code_that_makes_it(made_by, version):
+    script = f"import sys, foldline.{made_by}; print(*(m.__file__ for n, m in sys.modules.items() if 'foldline' in n))"
+    used = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    root = Path(found.foldline.__file__).parent
+    known = {root / name for name in version}
+    inside = {Path(path) for path in used if Path(path).name != "__init__.py"}
+    assert root / "core" / "cycles.py" in inside
+    assert [path for path in inside if not known & {path, *path.parents}] == []
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -3,10 +3,12 @@
 import json
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 import aiohttp
 import pytest
@@ -51,6 +53,26 @@ def test_proxy_prints_its_url_once_answers_status_and_stops_when_told(home, tmp_
     assert "no proxy runs" in shown.stderr
 
 
+def test_an_end_that_is_asked_for_again_waits_for_no_stream(home):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        upstream = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        command = [*FOLDLINE, "proxy", "--upstream", upstream, "--dialect", "anthropic"]
+        with subprocess.Popen(command, env=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+            url = child.stdout.readline().strip().partition("=")[2]
+            ask = urllib.request.Request(f"{url}/v1/models")
+            with ThreadPoolExecutor(1) as pool:
+                answer = pool.submit(urllib.request.urlopen, ask, timeout=30)
+                provider, _ = silent.accept()
+                child.send_signal(signal.SIGINT)
+                assert "Ctrl-C again" in child.stderr.readline()
+                with pytest.raises(subprocess.TimeoutExpired):
+                    child.wait(0.5)
+                child.send_signal(signal.SIGINT)
+                assert child.wait(20) == 0
+                provider.close()
+                assert isinstance(answer.exception(), OSError), "it was broken off"
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
@@ -59,6 +81,14 @@ def test_proxy_prints_its_url_once_answers_status_and_stops_when_told(home, tmp_
         (["proxy", "--host", "0.0.0.0", "--archive", "memory"], 4, "FOLDLINE_TOKEN"),
         (["proxy", "--model", "nonsense", "--archive", "memory"], 2, "nonsense"),
         (["run"], 2, "COMMAND"),
+        (["run", "--archive", "memory", "--widnow", "9000", "true"], 2, "No such option '--widnow'"),
+        (
+            ["run", "--archive", "memory", "--dialect", "anthropic"]
+            + [word for host in "ab" for word in ("--upstream", f"https://{host}.example")]
+            + ["--", "true"],
+            4,
+            "two upstreams have one name",
+        ),
         (
             ["proxy", "--window", "16000", "--reserve", "16000"],
             2,
@@ -71,6 +101,74 @@ def test_wrong_usage_is_told_in_one_line(arguments, code, said, capsys, monkeypa
     monkeypatch.setenv("FOLDLINE_HOME", str(tmp_path))
     assert run(arguments) == code
     assert said in capsys.readouterr().err
+
+
+@pytest.fixture
+def configured(monkeypatch, tmp_path):
+    """The Config and the command that `foldline run` is left with, for some options and an environment."""
+
+    def made(*options, **environment):
+        found = []
+        monkeypatch.setattr(commands, "_run", lambda *given: found.append(given) or _nothing())
+        monkeypatch.setenv("HOME", str(tmp_path))
+        for name in (*(name for bases in commands._BASES.values() for name, _ in bases),):
+            monkeypatch.delenv(name, raising=False)
+        for name, said in environment.items():
+            monkeypatch.setenv(name, said)
+        assert run(["run", "--archive", "memory", *options]) == 0
+        return found[0]
+
+    return made
+
+
+def test_what_stands_behind_the_command_is_the_commands_own(configured):
+    words = ("agent", "--model", "opus", "--verbose", "--window", "9000", "--help", "--unknown")
+    for between in ((), ("--",)):
+        config, command = configured("--window", "8000", *between, *words)
+        assert command == words
+        assert (config.window, config.model) == (8_000, None)
+
+
+def test_a_key_for_a_gateway_does_not_go_to_the_provider(configured, tmp_path):
+    """Where the environment has an address already, the command would have gone there."""
+    gateways = {"ANTHROPIC_BASE_URL": "http://gate.example/a", "OPENAI_API_BASE": "http://gate.example/v1"}
+    config, _ = configured("true", **gateways)
+    assert [(one.name, one.base) for one in config.upstreams] == [
+        ("anthropic", "http://gate.example/a"),
+        ("openai", "http://gate.example/v1"),
+        ("gemini", "https://generativelanguage.googleapis.com"),
+    ]
+    config, _ = configured("--upstream", "anthropic", "true", **gateways)
+    assert [one.base for one in config.upstreams] == ["https://api.anthropic.com"]
+    file = tmp_path / "proxy.toml"
+    file.write_text('[upstreams.anthropic]\nurl = "https://said.example"\ndialect = "anthropic"\n')
+    config, _ = configured("--config", str(file), "true", **gateways)
+    assert [one.base for one in config.upstreams][:2] == ["https://said.example", "http://gate.example/v1"]
+
+
+def test_an_address_of_the_environment_that_is_none_is_told_without_its_key(capsys, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "https://gate.example/?key=secret")
+    assert run(["run", "--archive", "memory", "--", "true"]) == 4
+    said = capsys.readouterr().err
+    assert "ANTHROPIC_BASE_URL in the environment" in said
+    assert "secret" not in said
+
+
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({}, {}),
+        ({"NO_PROXY": "a.example"}, {}),
+        ({"https_proxy": "http://p"}, {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}),
+        (
+            {"HTTP_PROXY": "http://p", "NO_PROXY": "a.example"},
+            {"NO_PROXY": "a.example,127.0.0.1", "no_proxy": "a.example,127.0.0.1"},
+        ),
+        ({"ALL_PROXY": "http://p", "no_proxy": "*"}, {"NO_PROXY": "*", "no_proxy": "*"}),
+    ],
+)
+def test_the_networks_own_proxy_is_not_asked_for_ours(environment, said):
+    assert commands._straight(environment, "127.0.0.1") == said
 
 
 def test_a_model_without_a_key_is_told_which_variable_to_set(capsys, monkeypatch):

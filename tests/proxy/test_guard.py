@@ -64,10 +64,16 @@ async def test_another_name_is_refused(provider, host):
         assert not provider.got
 
 
+@pytest.mark.parametrize("where", ["127.0.0.1", "0.0.0.0"])
 @pytest.mark.parametrize("host", ["127.0.0.1:{port}", "localhost:{port}", "LOCALHOST:{port}", "[::1]:{port}"])
-async def test_the_names_of_the_loopback_are_ours(provider, host):
-    async with proxy(provider) as client:
+async def test_the_names_of_the_loopback_are_ours(provider, host, where):
+    async with proxy(provider, host=where, token="a-token-that-is-long-enough") as client:
         assert await raw(client, head(client, host=host.format(port=client.running.port)), BODY) == 200
+
+
+async def test_the_address_that_is_printed_is_one_that_is_served(provider):
+    async with proxy(provider, host="0.0.0.0", token="a-token-that-is-long-enough") as client:
+        assert (await client.post("/v1/messages", BODY))[0] == 200
 
 
 PAGES = [
@@ -340,6 +346,33 @@ def test_upstreams_come_from_the_table_the_config_or_a_url_with_its_dialect(tmp_
         configured(file)
     with pytest.raises(InputError):
         configured(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("base", "path", "found"),
+    [
+        ("https://a.example", b"/v1/x", "https://a.example/v1/x"),
+        ("https://a.example/v1", b"/v1/x", "https://a.example/v1/x"),
+        ("https://a.example/api/v1", b"/x", "https://a.example/api/v1/x"),
+        ("https://a.example/paas/v4", b"/v1/chat/completions", "https://a.example/paas/v4/chat/completions"),
+        ("https://a.example/v1beta", b"/v1beta/models/m:countTokens", "https://a.example/v1beta/models/m:countTokens"),
+        ("https://a.example/v1", b"/v1/v1/x", "https://a.example/v1/v1/x"),
+        ("https://a.example/v1", b"/models/v1/x", "https://a.example/v1/models/v1/x"),
+        ("https://a.example/v1/acme", b"/v1/x", "https://a.example/v1/acme/v1/x"),
+        ("http://v1", b"/v1/x", "http://v1/v1/x"),
+    ],
+)
+def test_an_address_that_ends_in_a_version_has_one(base, path, found):
+    table = Upstreams([made("a", base, "openai-chat")])
+    assert table.url(table.get("a"), path, b"") == found
+
+
+def test_no_two_upstreams_have_one_name():
+    """What is meant for the one, with its key, would go to the other."""
+    one, other = (made("upstream", f"https://{host}.example", "anthropic") for host in "ab")
+    with pytest.raises(InputError, match="two upstreams have one name"):
+        Upstreams([one, other])
+    assert list(Upstreams([one, one])) == [one]
 
 
 def test_only_what_is_in_the_table_has_an_address():

@@ -1,5 +1,6 @@
 """Overflow in every form it takes: the client sees one good answer, or the provider's own refusal."""
 
+import gzip
 import itertools
 import json
 
@@ -133,6 +134,23 @@ async def test_the_output_limit_is_made_smaller_before_anything_is_folded(provid
         status, _, _ = await client.ask("anthropic", body)
         assert status == 200
         assert provider.got[1].json == {**body, "max_tokens": 5_000}
+
+
+@pytest.mark.parametrize("words", [60, 3_000], ids=["at rest", "folded"])
+async def test_the_output_limit_of_a_packed_request_is_made_smaller_too(provider, words):
+    text = "input length and `max_tokens` exceed context limit: 15000 + 64000 > 20000"
+    async with proxy(provider, window=100_000) as client:
+        refused = says({"type": "error", "error": {"type": "invalid_request_error", "message": text}}, 400)
+        long = says(refusal("anthropic", 15_000, 12_000), 400)
+        provider.scripts = [refused, long, refused]
+        body = {**request(talk("anthropic", 10, words=words)), "max_tokens": 64_000}
+        packed = gzip.compress(json.dumps(body).encode())
+        status, _, _ = await client.post("/v1/messages", packed, content_encoding="gzip")
+        assert status == 200
+        assert [got.json["max_tokens"] for got in provider.got] == [64_000, 5_000, 5_000, 5_000]
+        assert falling([len(str(got.json)) for got in provider.got[1:3]])
+        assert not any("content-encoding" in got.headers for got in provider.got[1:])
+        assert not provider.violations
 
 
 async def test_it_is_never_clamped_below_what_it_is_to_think(provider):

@@ -7,6 +7,7 @@ Codex in its `-c` settings, a script in what the SDKs read. Where the providers 
 import asyncio
 import os
 import re
+import signal
 import sys
 from pathlib import Path
 
@@ -98,3 +99,19 @@ async def test_the_commands_of_the_readme_put_each_agent_behind_the_proxy(desk):
             assert got[path].headers[header] == key
     assert (desk / "data" / "archive.db").stat().st_size > 0
     assert list((desk / "data" / "proxies").iterdir()) == [], "each was stopped with its command"
+
+
+@pytest.mark.anyio
+async def test_a_hang_up_leaves_the_command_its_proxy(desk):
+    """A terminal that goes tells the command itself, which may still have something to ask."""
+    asking = "import signal, sys; signal.signal(signal.SIGHUP, lambda *_: None); print('up', flush=True); input()\n"
+    (desk / "late.py").write_text(asking + SCRIPT)
+    async with Provider() as provider:
+        env, pipe = environment(desk, provider), asyncio.subprocess.PIPE
+        command = ("foldline", "run", "--", "python", "late.py")
+        child = await asyncio.create_subprocess_exec(*command, cwd=desk, env=env, stdin=pipe, stdout=pipe)
+        assert await child.stdout.readline() == b"up\n"
+        child.send_signal(signal.SIGHUP)
+        out, _ = await asyncio.wait_for(child.communicate(b"go on\n"), 60)
+        assert (child.returncode, out) == (7, b"fine\n")
+    assert list((desk / "data" / "proxies").iterdir()) == []

@@ -28,6 +28,8 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "archive": ("plan",),
 }
 """Every operation, and the arguments it takes."""
+_EMPTY: tuple[object, ...] = ("", [], {})
+"""What some models give for arguments that they do not mean to give."""
 _NONE = 'there is no plan; make one with "create": a title and its tasks'
 
 
@@ -43,7 +45,9 @@ def decide(board: Board, operation: str, arguments: Given) -> Ruling:
     """What to write. Raises Refused."""
     if operation not in OPERATIONS:
         raise Refused(f"there is no operation {asked.line(str(operation))!r}; there are {', '.join(OPERATIONS)}")
-    given = {name: value for name, value in arguments.items() if value is not None}
+    takes = OPERATIONS[operation]
+    meant = {name: value for name, value in arguments.items() if name in takes or value not in _EMPTY}
+    given = {name: value for name, value in meant.items() if value is not None}
     unknown = asked.line(", ".join(sorted(set(given) - set(OPERATIONS[operation]))))
     if unknown:
         raise Refused(f'"{operation}" takes {", ".join(OPERATIONS[operation])}; it knows nothing of {unknown[:200]}')

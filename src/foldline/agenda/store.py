@@ -160,10 +160,10 @@ def _settle(folder: Path) -> None:
 def _version(connection: sqlite3.Connection, path: Path) -> int:
     """0 for a file in which nothing is yet. Raises for what is no agenda, or one of a later format."""
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    if version > VERSION:
-        raise ArchiveError(f"{path} has format {version}, this Foldline knows {VERSION}; upgrade it. Nothing changed")
     tables = connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'entries'").fetchone()[0]
     others = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if version > VERSION and (tables or not others):
+        raise ArchiveError(f"{path} has format {version}, this Foldline knows {VERSION}; upgrade it. Nothing changed")
     if bool(tables) != bool(version) or (others and not version):
         raise ArchiveError(f"{path} is a database of something else; name another place for the agenda")
     return version

@@ -19,6 +19,11 @@ from foldline.archive.joining import Row, State, enter, lead, owner
 from foldline.dialects import jsontext
 from foldline.model import ToolResult, digest
 
+GAP = 100_000
+"""Messages that may be missing in one place: more than any session has, and no more than a second's work."""
+KEY = 16
+"""Bytes of a key."""
+_TEXTS = ("key", "id", "role", "origin", "dialect", "tools")
 
 def admit(connection: sqlite3.Connection, state: State, row: Row) -> None:
     """Puts what a line says into the archive. The header, the end and unknown kinds say nothing."""
@@ -29,6 +34,7 @@ def admit(connection: sqlite3.Connection, state: State, row: Row) -> None:
 def _message(connection: sqlite3.Connection, state: State, row: Row) -> None:
     """A message at its place: the node that is there, or a new one."""
     state.counts["message"] += 1
+    _must_be_placed(row)
     stored = _checked(row, state)
     parent = _parent(connection, state, row)
     found = connection.execute(
@@ -41,6 +47,15 @@ def _message(connection: sqlite3.Connection, state: State, row: Row) -> None:
     _describe(connection, state, node, blob, row, stored)
     state.counts["new"] += not found
     lead(connection, state, row, parent, node)
+
+
+def _must_be_placed(row: Row) -> None:
+    """Says where it stands and whose it is, in values of the right kinds: SQLite would take any."""
+    texts = all(isinstance(row[name], str) for name in _TEXTS)
+    if not texts or type(row["position"]) is not int or type(row["time"]) not in (int, float):
+        raise TypeError("a field is of another kind")
+    if row["position"] < 0 or len(bytes.fromhex(row["key"])) != KEY:
+        raise ValueError("its place is none")
 
 
 def _checked(row: Row, state: State) -> tuple[bytes, bytes | None] | None:
@@ -64,22 +79,28 @@ def _content(row: Row, name: str) -> bytes | None:
 
 
 def _parent(connection: sqlite3.Connection, state: State, row: Row) -> int:
-    """The node before it. Where its line was damaged, one that says so."""
+    """The node before it. Where lines before it were damaged, the last of the nodes that say so."""
     session, position = row["session"], row["position"]
-    if position == 0:
-        return 0
-    known = state.places.get((session, position - 1))
-    if known is not None:
-        return known
-    key = hashlib.blake2b(f"missing\0{session}\0{position - 1}".encode(), digest_size=16).hexdigest()
-    gap = {"position": position - 1, "key": key, "id": key, "role": "user", "origin": "tool", "tools": "", "lost": True}
+    first = position
+    while first > 0 and (session, first - 1) not in state.places:
+        first -= 1
+        if position - first > GAP:
+            raise ValueError(f"over {GAP:,} messages before it are missing")
+    for missing in range(first, position):
+        _gap(connection, state, row, missing)
+    return state.places[session, position - 1] if position else 0
+
+
+def _gap(connection: sqlite3.Connection, state: State, row: Row, position: int) -> None:
+    """The place of a message whose line was damaged."""
+    key = hashlib.blake2b(f"missing\0{row['session']}\0{position}".encode(), digest_size=16).hexdigest()
+    gap = {"position": position, "key": key, "id": key, "role": "user", "origin": "tool", "tools": "", "lost": True}
     made = {**row, **gap}
     for name in ("raw", "raw64", "parts", "parts64"):
         made.pop(name, None)
     _message(connection, state, made)
     state.counts["message"] -= 1
     state.counts["new"] -= 1
-    return state.places[session, position - 1]
 
 
 def _blob(connection: sqlite3.Connection, state: State, row: Row, stored: tuple[bytes, bytes | None] | None) -> int:

@@ -22,6 +22,8 @@ WORTH_PACKING = 512
 """Bytes below which packing saves less than it costs to unpack."""
 LEVEL = 1
 """zlib's fastest: on transcripts it saves nearly as much as the others, at a third of the time."""
+FORGOTTEN = "forgotten on request"
+"""What stands in the place of what was taken out, with the day."""
 AT_ONCE = 500
 """Hashes asked for in one statement; SQLite allows 32,766 in newer builds and 999 in older ones."""
 MOST = 1 << 30
@@ -58,6 +60,10 @@ class Blobs:
     def masks(self) -> bool:
         """What is stored may not be what was given."""
         return self._mask is not None
+
+    def shown(self, text: str) -> str:
+        """What is known of a conversation besides its messages, such as its title: masked where their bytes are."""
+        return text if self._mask is None else self._mask(text.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
 
     @property
     def wanting(self) -> int:
@@ -114,9 +120,12 @@ class Blobs:
 def absent(codec: int, gone: float | None) -> str:
     """Why bytes are not there; "" when they are."""
     if gone is not None:
-        day = time.strftime("%Y-%m-%d", time.gmtime(gone))
-        return f"forgotten on request on {day}"
+        return forgotten(gone)
     return "lost when the archive was damaged" if codec == LOST else ""
+
+
+def forgotten(when: float) -> str:
+    return f"{FORGOTTEN} on {time.strftime('%Y-%m-%d', time.gmtime(when))}"
 
 
 def missing(blob: int) -> Corrupt:

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from foldline.archive import ways
-from foldline.archive.blobs import Blobs
+from foldline.archive.blobs import Blobs, forgotten
 from foldline.archive.index import Index
 from foldline.errors import ArchiveError, Busy
 from foldline.model import REF_LENGTH, digest
@@ -54,8 +54,10 @@ _DUE = "scrub"
 
 
 def forget_message(connection: sqlite3.Connection, prefix: str) -> Forgotten:
-    """Takes a message out, in all the bytes it came in, wherever it stands."""
+    """Takes a message out, in all the bytes it came in, wherever it stands; and titles, which may quote it."""
     found = ways.holding(connection, prefix)
+    if not found and (holder := ways.holder_of(connection, prefix)):
+        raise ArchiveError(f"{prefix} is a tool result in message {holder}; forget that, and it goes with it")
     if not found and connection.execute("SELECT 1 FROM checkpoints WHERE ref = ?", (prefix,)).fetchone():
         what = f"{prefix} is a checkpoint, and those are not forgotten by themselves"
         raise ArchiveError(f"{what}; forget its session, or a message that it stands for, and it goes with them")
@@ -65,6 +67,10 @@ def forget_message(connection: sqlite3.Connection, prefix: str) -> Forgotten:
         raise ArchiveError(f"several messages begin with {prefix}; give more of its digits")
     nodes, blobs = _closure(connection, found[0].blob)
     sessions = _through(connection, nodes)
+    connection.execute(
+        f"UPDATE sessions SET title = ? WHERE title != '' AND name IN {_THESE}",  # noqa: S608
+        (f"title {forgotten(clock.time())}", json.dumps(sessions)),
+    )
     return _take(connection, nodes, blobs, Forgotten((), sessions, sessions[1:]))
 
 
@@ -85,10 +91,8 @@ def forget_session(connection: sqlite3.Connection, name: str) -> Forgotten:
     done = _take(connection, own, blobs - elsewhere.keys(), Forgotten((), (name,), shared, kept))
     for blob, other in elsewhere.items():
         _let_go(connection, own, blob, other)
-    day = clock.strftime("%Y-%m-%d", clock.gmtime())
     connection.execute(
-        "UPDATE sessions SET title = ?, source = '' WHERE name = ?",
-        (f"forgotten on request on {day}", name),
+        "UPDATE sessions SET title = ?, source = '' WHERE name = ?", (forgotten(clock.time()), name)
     )
     return done
 

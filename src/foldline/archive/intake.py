@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -107,7 +108,8 @@ def _take(connection: sqlite3.Connection, state: State, group: list[Line]) -> No
     try:
         for number, offset, row in group:
             try:
-                admit(connection, state, row)
+                with _whole(connection, state, row):
+                    admit(connection, state, row)
             except sqlite3.IntegrityError as error:
                 state.skip(number, offset, f"it does not go with what is there ({error})")
             except _UNREADABLE as error:
@@ -115,3 +117,22 @@ def _take(connection: sqlite3.Connection, state: State, group: list[Line]) -> No
     except BaseException:  # the transaction is undone, and may be tried again
         state.counts, state.damaged = before[0], state.damaged[: before[1]]
         raise
+
+
+@contextmanager
+def _whole(connection: sqlite3.Connection, state: State, row: Row) -> Iterator[None]:
+    """What one line says is put in whole or not at all."""
+    placed, whose = len(state.places), str(row.get("session"))
+    session = state.sessions.get(whose)
+    connection.execute("SAVEPOINT line")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK TO line")
+        while len(state.places) > placed:
+            state.places.popitem()
+        if session is not None:
+            state.sessions[whose] = session
+        raise
+    finally:
+        connection.execute("RELEASE line")

@@ -40,6 +40,7 @@ class State:
 
 def enter(connection: sqlite3.Connection, state: State, row: Row) -> None:
     """A session of the file: the one of its name, which is made if there is none."""
+    row = {**row, **{name: state.blobs.shown(row[name]) for name in ("title", "source")}}
     told = [row[name] for name in _TOLD]
     if not all(isinstance(value, (str, int, float)) for value in (row["name"], *told)):
         raise TypeError("a field has no text")

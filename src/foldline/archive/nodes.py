@@ -17,7 +17,7 @@ from typing import Protocol
 
 from foldline.archive import rebuild
 from foldline.archive.base import Indexed, storable
-from foldline.archive.blobs import LOST, Blobs
+from foldline.archive.blobs import FORGOTTEN, LOST, Blobs
 from foldline.archive.keys import Path, Way, apart, named
 from foldline.model import REF_LENGTH, Message, ToolResult, digest
 
@@ -231,10 +231,16 @@ def free_name(connection: sqlite3.Connection, name: str) -> str:
 
 
 def _tell(connection: sqlite3.Connection, session: _Session, about: About) -> None:
-    """What is known of a session. Of one that only begins with this conversation, nothing is."""
+    """What is known of a session. Of one that only begins with this conversation, nothing is.
+
+    A title that was forgotten stays so: whoever has the transcript still tells it.
+    """
     for column, value in {"project": about.project, "title": about.title, "source": about.source}.items():
         if value:
-            connection.execute(f"UPDATE sessions SET {column} = ? WHERE id = ?", (value, session.id))  # noqa: S608
+            connection.execute(
+                f"UPDATE sessions SET {column} = ? WHERE id = ? AND NOT ({column} GLOB ?)",  # noqa: S608
+                (value, session.id, f"*{FORGOTTEN} on ????-??-??"),
+            )
 
 
 def _tools(way: Way) -> dict[str, str]:

@@ -65,6 +65,7 @@ class Plans:
         if there is not None and there != effect.over and not plan.ready:
             return self._recalled(connection, there)
         if effect.checkpoint is not None:
+            self._must_be_kept(connection, effect.covered)
             self._put(connection, effect.checkpoint, effect.covered, node, scope, time)
             if self._undone.get(effect.checkpoint.ref):  # the same fold made anew: it holds again
                 self.mark(connection, effect.checkpoint.ref, False, time)
@@ -135,6 +136,12 @@ class Plans:
         """The newest plan that shows this checkpoint."""
         row = connection.execute("SELECT max(id) FROM plans WHERE checkpoint = ?", (ref,)).fetchone()
         return self._plan(connection, row[0]) if row[0] is not None else None
+
+    def _must_be_kept(self, connection: sqlite3.Connection, covered: Sequence[str]) -> None:
+        """No checkpoint stands for messages that there was no room for: nobody could bring them back."""
+        there = self._blobs.ids(connection, map(bytes.fromhex, covered))
+        if missing := len(set(covered)) - len(there):
+            raise ArchiveError(f"{missing:,} of the messages that it stands for could not be kept")
 
     def _put(
         self,

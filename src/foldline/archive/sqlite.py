@@ -129,7 +129,8 @@ class Archive(history.Shelf):
         """Stores what is new, with what is known about it. The name of the session; "" for an empty conversation."""
         if not conversation.messages:
             return ""
-        about = About(clock.time() if time is None else time, scope, project, title, source)
+        when, shown = clock.time() if time is None else time, self._blobs.shown
+        about = About(when, scope, project, shown(title), shown(source))
         return self._mended(lambda: self._append([(conversation, about)]))[0]
 
     def keep_all(self, many: Iterable[tuple[Conversation, str]], *, findable: bool = True) -> None:

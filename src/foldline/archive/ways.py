@@ -199,6 +199,12 @@ def result_text(connection: sqlite3.Connection, ref: str) -> str | None:
         return part.text if isinstance(part, ToolResult) else None
 
 
+def holder_of(connection: sqlite3.Connection, ref: str) -> str:
+    """The message that a tool result stands in; "" when there is no such result."""
+    row = connection.execute("SELECT hash FROM results JOIN blobs ON blobs.id = blob WHERE ref = ?", (ref,)).fetchone()
+    return str(row[0].hex()[:REF_LENGTH]) if row else ""
+
+
 def kept(connection: sqlite3.Connection, step: Step) -> rebuild.Kept:
     """The bytes of a step, checked, with its parts. Where they are not there any more, a note that says so."""
     row = connection.execute(

@@ -17,12 +17,28 @@ _STOPS: Mapping[str, Stop] = {
     "tool_calls": "tool",
     "function_call": "tool",
     "content_filter": "refusal",
+    "model_length": "length",  # Mistral
+    "max_tokens": "length",
+    "error": "length",  # OpenRouter, Mistral: it broke off on the way
+    "abort": "length",  # vLLM
     "model_context_window_exceeded": "overflow",  # z.ai
 }
 _INCOMPLETE: Mapping[str, Stop] = {"max_output_tokens": "length", "content_filter": "refusal"}
 
-_THOUGHT = re.compile(r"\s*<think>.*?(?:</think>\s*|\Z)", re.DOTALL)
-"""Local servers leave a model's reasoning at the head of its text."""
+_THOUGHT = re.compile(
+    r"\s*(?:<(?P<tag>think|thought|seed:think)>.*?(?:</(?P=tag)>\s*|\Z)|\[THINK\].*?(?:\[/THINK\]\s*|\Z)|"
+    r"◁think▷.*?(?:◁/think▷\s*|\Z))",
+    re.DOTALL,
+)
+"""Local servers leave a model's reasoning at the head of its text, …"""
+_CHANNEL = re.compile(r"\s*(?:<\|start\|>\w*)?<\|channel\|>(?P<name>\w+)[^<]*<\|message\|>")
+_FINAL = re.compile(r"<\|channel\|>final[^<]*<\|message\|>")
+"""… or, as gpt-oss writes it, in a channel before the one that is meant to be read; …"""
+_FIRST = re.compile(r"(?:\s*<\|\w{1,40}\|>)+")
+_LAST = re.compile(r"(?:<\|\w{1,40}\|>|</s>|<end_of_turn>)\Z")
+"""… and marks that part the turns of their templates."""
+LONGEST_MARK = 44
+"""Characters of such a mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +102,25 @@ class ResponsesWire:
 
 
 def without_thought(text: str) -> str:
-    """A reply without the reasoning at its head. Reasoning that never ends leaves nothing."""
+    """A reply without the reasoning at its head, and without its template's marks. Reasoning that never ends leaves
+    nothing."""
+    channel = _CHANNEL.match(text)
+    if channel:
+        final = channel if channel["name"] == "final" else _FINAL.search(text, channel.end())
+        text = text[final.end() :] if final else ""
+    text = _unmarked(text)
     return _THOUGHT.sub("", text, count=1) if _THOUGHT.match(text) else text
+
+
+def _unmarked(text: str) -> str:
+    """Without marks at its ends."""
+    first = _FIRST.match(text)
+    start, end = first.end() if first else 0, len(text.rstrip())
+    while mark := _LAST.search(text, max(end - LONGEST_MARK, start), end):
+        end = mark.start()
+        while end > start and text[end - 1].isspace():
+            end -= 1
+    return text[start:end] if first or end < len(text.rstrip()) else text
 
 
 def _chat_text(content: object) -> str:

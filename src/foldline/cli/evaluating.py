@@ -21,8 +21,6 @@ from foldline.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-WIDE = 120
-"""Columns of a terminal from which intervals are shown beside the means."""
 _FILE = click.Path(path_type=Path, exists=True)
 
 
@@ -88,8 +86,8 @@ def command(paths: tuple[Path, ...], budgets: tuple[str, ...], names: tuple[str,
     if given["as_json"]:
         print_json(report.to_json(found, cells))
         return code
-    wide = not sys.stdout.isatty() or shutil.get_terminal_size().columns >= WIDE
-    for line in report.tables(found, cells, wide=wide):
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for line in report.tables(found, cells, columns):
         click.echo(safe(line))
     for text in found.notes:
         say(f"note: {safe(text)}")

@@ -8,6 +8,7 @@ How documents are read is the business of `foldline.sources`.
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -61,12 +62,29 @@ def _file(source: str, output: str, force: bool, advice: str) -> Target:
     if os.path.islink(path):
         raise click.UsageError(f"{output} is a link that leads back to itself; name a file")
     if not os.path.exists(path):
+        _must_take(path)
         return Target(path)
     if source != STREAM and os.path.exists(source) and os.path.samefile(source, output):
         raise click.UsageError(f"{output} is the input itself; give {advice}")
     if not force:
         raise click.UsageError(f"{output} exists; give --force to replace it, or another name")
+    _must_take(path)
     return Target(path, replace=True)
+
+
+def _must_take(path: str) -> None:
+    """Its folder is there and takes a new file: said now, since a model that was asked in vain has been paid for."""
+    folder = os.path.dirname(os.path.abspath(path))
+    try:
+        os.stat(os.path.join(folder, os.curdir))
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise _cannot_write(path, error) from None
+
+
+def _cannot_write(path: str, error: OSError) -> CannotWrite:
+    return CannotWrite(f"{path} cannot be written: {error.strerror}; nothing there was changed")
 
 
 def _onto(source: str, output: str | None) -> Target:
@@ -75,10 +93,13 @@ def _onto(source: str, output: str | None) -> Target:
     if source == STREAM:
         raise click.UsageError("--in-place needs a file; standard input has no place")
     real = os.path.realpath(source)
-    if not os.path.isfile(real):
+    if not os.path.exists(source) or os.path.isdir(real):
         return Target(real, replace=True)  # reading it will say what is wrong
+    if not os.path.isfile(real):
+        raise click.UsageError(f"{source} is no file that could be replaced; give --output with a name")
     if _is_packed(real):
         raise click.UsageError(f"{source} is packed, and would not be afterwards; give --output with another name")
+    _must_take(real)
     return Target(real, replace=True, seen=os.stat(real))
 
 
@@ -104,7 +125,7 @@ def put(data: bytes, where: Target) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise CannotWrite(f"{where.path} cannot be written: {error.strerror}; nothing there was changed") from None
+        raise _cannot_write(where.path, error) from None
 
 
 def _put_stream(data: bytes) -> None:

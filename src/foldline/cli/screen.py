@@ -6,7 +6,9 @@ hold the commands of a terminal. What is drawn is decided elsewhere.
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import sys
 import threading
 import time
@@ -63,7 +65,8 @@ def console(stream: TextIO) -> Console:
         def on_broken_pipe(self) -> None:
             raise BrokenPipeError  # rich would end the program here, with an exit code that means something else
 
-    return Pipe(file=stream, highlight=False, markup=False, emoji=False, soft_wrap=False)
+    width = shutil.get_terminal_size().columns if os.environ.get("COLUMNS") == "0" else None  # 0 is nobody's width
+    return Pipe(file=stream, width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
 
 
 class Working:

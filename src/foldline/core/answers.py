@@ -78,7 +78,7 @@ approve approval agree agreed consent confirm confirmation authorize authorise a
 green light go ahead sign off explicit full already given gave grant yes fine further needed customer owner client human
 without q a answer question status objection asked about whether got received affirmative positive
 nutzer nutzers benutzer zugestimmt genehmigt erlaubt bestätigt hat vom
-用户客户已经同意批准允许授权确认许可后
+用户客户已经同意批准允许授权确认许可后获得准了的表示没有问题异议无需
 """
 """What makes a claim, and says nothing of what was agreed to …"""
 _VAGUE_WORDS = """

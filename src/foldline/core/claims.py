@@ -41,6 +41,10 @@ _DEED = (
 _DOING = r"(?:force-?)?(?:push|deploy|merg|releas|delet|publish|dropp|wip)ing"
 _RULE = r"(?:rule|restriction|ban|prohibition)s?"
 _OBJECTS_NOT = r"(?:did not|didn't|does not|doesn't|has not|hasn't|never|raised no) object(?:ed|ions?)?"
+_NOT_MINDED = (
+    r"(?:(?:does not|doesn't|did not|didn't|would not|wouldn't) (?:mind|care)|(?:is|was) not (?:against|opposed)|"
+    r"has nothing against)"
+)
 _NOT_ASKED = r"(?:no longer|does not|doesn't) (?:wants? to be asked|needs? (?:any |further )?(?:approval|permission))"
 _CLAIMS = tuple(
     re.compile(pattern, re.I)
@@ -63,6 +67,16 @@ _CLAIMS = tuple(
         rf"\b{_PERSON}\b[^.\n]{{0,20}}\bno (?:objections?|concerns?|reservations|problems? with|issues? with)\b",
         rf"\bno (?:objections?|concerns|reservations) (?:from|by) (?:the |our )?{_PERSON}\b",
         rf"\b{_PERSON}{_ADVERBS}\s?{_OBJECTS_NOT}\b|\b(?:{_PERSON}|{_DOING}) {_NOT_ASKED}\b",
+        rf"\b{_PERSON}{_ADVERBS}\s+{_NOT_MINDED}\b|\b(?:ok|okay|fine|alright) (?:with|by) (?:the |our )?{_PERSON}\b",
+        rf"\b{_PERSON}\b[^.\n]{{0,60}}\band (?:is|was) (?:ok|okay|fine|happy)\b",
+        rf"\b{_PERSON}{_ADVERBS}\s+(?:respond|repli|answer|react)\w*\s+(?:positively|affirmatively|in the affirmative)\b|"
+        rf"\b{_PERSON}(?:'s)?\s+(?:answer|reply|response)\b[^.\n]{{0,60}}\b(?:was|is) (?:an? )?(?:affirmative|positive|yes)\b",
+        rf"\b{_PERSON}{_ADVERBS}\s+(?:delegated|left)\b[^.\n]{{0,40}}\bto (?:us|me|the (?:agent|assistant|model))\b",
+        rf"\b{_NOUN} (?:to|for) [^.:=\n]{{1,60}}\s?(?:[:=—–]|->|→)\s?{_YES}(?!\w)|[(\[]\s?[✅✔👍👌]\W{{0,2}}{_PERSON}\s?[)\]]|"
+        rf"\b{_SURE_NOUN}(?: status)?\s?[:=]\s?[✅✔👍👌]",
+        rf"\b{_DOING}\b[^.\n]{{0,40}}\b(?:has|have|had) been (?:cleared|permitted|allowed)\b|"
+        r"^\W*confirmed\b[^.\n]{0,80}\b(?:can|may) (?:now )?be (?:dropped|deleted|removed|pushed|merged|deployed|"
+        r"released|published|wiped|reset)\b",
         rf"\bask\w*\b[^.\n]{{0,60}}\b(?:(?:got|received|was given) (?:a |an )?(?:clear )?{_YES}(?!\w)|"
         r"(?:answer|reply) was (?:a |an )?(?:clear )?(?:yes|affirmative|positive)\b)",
         rf"\b(?:have|has|had|got|received|obtained|given|granted)\s+(?:\w+\s+){{0,2}}{_NOUN} (?:to|for) "
@@ -88,6 +102,7 @@ _CLAIMS = tuple(
         r"\bas (?:was |already |previously |has been )*(?:agreed|approved|authori[sz]ed)\b|\bwe(?:'ve| have| had)?"
         r"(?: all| both)? agreed\b|\bis a go\b(?=\W*$|\W+(?:for|after|once|now|from)\b)",
         rf"\bno (?:further |more |additional |extra |other )?{_NOUN}\b[^.\n]{{0,12}}\b(?:needed|required|necessary)\b",
+        rf"\bno (?:further |more )?need to (?:ask|check with|confirm with|consult|wait for|involve) (?:the |our )?{_PERSON}\b",
         rf"\bwithout (?:further |any |more |additional |extra )*(?:{_NOUN}|asking|confirming|checking with|"
         r"waiting for (?:any(?:one|body)|the user|an answer|a reply))\b",
         r"\b(?:cleared|free) to (?:deploy|delete|push|publish|merge|release|proceed|ship|drop|send|run)\b",
@@ -107,6 +122,25 @@ _CLAIMS = tuple(
         r"izin verdi)",
         r"\b(?:пользовател|заказчик|клиент|користувач)\w*[^.\n]{0,40}(?:одобр|соглас|разреш|подтверд|утверд|дал добро|"
         r"схвал|дозвол|погод)",
+        r"\b(?:freigabe|zustimmung|genehmigung)\b[^.\n]{0,60}\b(?:ist |sind )?erfolgt\b|"
+        r"\b(?:ist|sind|wurde|wurden)\b[^.\n]{0,20}\b(?:genehmigt|abgesegnet|erlaubt)\b|"
+        r"\b(?:nutzer|benutzer|anwender|kunde)\w*\b[^.\n]{0,40}\b(?:nichts dagegen|keine einwände)|"
+        r"\b(?:kann|können|darf|dürfen)\b[^.\n]{0,60}\bohne (?:rückfrage|zu fragen|freigabe|zustimmung)\b",
+        r"\butilisateur\b[^.\n]{0,40}\b(?:ne s'oppose pas|n'a rien contre|dit oui)|\b(?:peut|peux|pouvons)\b"
+        r"[^.\n]{0,60}\bsans (?:demander|autorisation)\b|\busu[aá]rio\b[^.\n]{0,40}\b(?:visto bueno|dijo que sí|disse que sim|liberou)|"
+        r"\b(?:puede|pueden|pode|podemos)\b[^.\n]{0,60}\b(?:sin|sem) (?:preguntar|perguntar|autorización|autorização)\b",
+        r"\bgebruiker\b[^.\n]{0,40}\b(?:vindt het (?:goed|prima)|ging akkoord)|\banvändar\w*\b[^.\n]{0,40}\b(?:godkän|"
+        r"sa ja\b|gav klartecken|tillåt)|\bużytkownik\w*\b[^.\n]{0,40}\bzgod|\bkullanıcı\w*\b[^.\n]{0,40}\b(?:evet "
+        r"dedi|kabul etti)|\bngười dùng\b[^.\n]{0,30}(?:đồng ý|cho phép|chấp thuận|phê duyệt)|\bpengguna\b[^.\n]{0,30}"
+        r"\b(?:menyetujui|setuju|mengizinkan)",
+        r"\b(?:пользовател|заказчик|клиент)\w*[^.\n]{0,40}(?:не против|не возража|сказал\w* да)|"
+        r"\b(?:согласован|одобрен)\w* с (?:пользовател|заказчик)\w*|\bсогласован[оа]?\W*$|"
+        r"\bразрешено (?:пуш|удал|депло|мерж|слив|публик|выкат)",
+        r"(?:用户|用戶|客户|使用者).{0,24}(?:没问题|沒問題|没有异议|無異議|无异议|没意见|不反对|点头|拍板|答应|认可)|"
+        r"(?:已获|已得到|获得)(?:了)?(?:用户|客户)?(?:的)?(?:批准|授权|许可|同意)|已获许可|获准|"
+        r"(?:可以?|直接).{0,24}(?:无需|不必|不用)(?:询问|确认|批准|同意|请示)|(?:无需|不必|不用)再?(?:询问|请示)",
+        r"ユーザー.{0,24}(?:了解|ＯＫ|構わない|問題ない|賛成)|(?:承認|許可)(?:済|されて|を得|が下り)|"
+        r"(?:사용자|고객|유저).{0,30}(?:괜찮|좋다고|오케이)|(?:승인|허가|허락)(?: ?완료|됨|됐|되었|받)",
         r"(?:用户|用戶|客户|使用者).{0,12}(?:同意|批准|允许|允許|授权|授權|确认|確認|许可)|"
         r"ユーザー.{0,16}(?:承認|許可|同意|了承|OK)|(?:사용자|고객|유저).{0,30}(?:승인|동의|허락|허가|확인|허용)|"
         r"المستخدم.{0,20}(?:وافق|سمح|أذن)|(?:उपयोगकर्ता|यूज़र).{0,30}(?:अनुमति|स्वीकृ|मंज़ूर|सहमत)",
@@ -120,7 +154,8 @@ _OPEN_BEFORE = re.compile(
 )
 _OPEN_AFTER = re.compile(
     r"\W*(?:is |was |are |still |be |has |been |yet )*"
-    r"(?:pending|required|needed|missing|outstanding|not|never|before|first|fehlt|manque|falta)\b",
+    r"(?:pending|required|needed|missing|outstanding|not|never|before|first|fehlt|manque|falta)\b|"
+    r"(?:して|されて|得て)い(?:ない|ません)|しな(?:い|かった)|(?:하지|되지|받지) ?(?:않|못)",
     re.I,
 )
 _OPEN_INSIDE = re.compile(
@@ -129,9 +164,17 @@ _OPEN_INSIDE = re.compile(
     re.I,
 )
 _LATER = re.compile(r"\b(?:after|when|as soon as)\W+(?:the\W+|our\W+)?$", re.I)
-_NO_WAITING = re.compile(r"(?:no|without)\b", re.I)
-_SILENCE = re.compile(rf"(?:{_OBJECTS_NOT}|{_NOT_ASKED})$", re.I)
-_FORBIDS = re.compile(r"\b(?:not|never|no|don't|do not|must|can't|cannot|may not|nothing|refuse\w*)\b|n't\b", re.I)
+_NO_WAITING = re.compile(r"(?:(?:no|without)\b|无需|不必|不用)", re.I)
+_SILENCE = re.compile(
+    rf"(?:{_OBJECTS_NOT}|{_NOT_MINDED}|{_NOT_ASKED}|nichts dagegen|keine einwände|ne s'oppose pas|n'a rien contre|"
+    r"не против|не возража|没问题|沒問題|没有异议|無異議|无异议|没意见|不反对|構わない|問題ない)$",
+    re.I,
+)
+_FORBIDS = re.compile(
+    r"\b(?:not|never|no|don't|do not|must|can't|cannot|may not|nothing|refuse\w*)\b|n't\b|不要|不得|不能|[别勿]|禁止", re.I
+)
+_ANSWERED = re.compile(rf"\?{_GAP}{_YES}$", re.I)
+"""It ends with the answer: what stands before it is the question, not a doubt."""
 
 _SENTENCE = re.compile(rf"{SEPARATE}|(?<=！)")
 
@@ -177,6 +220,8 @@ def _is_open(line: str, match: re.Match[str]) -> bool:
     before = line[max(match.start() - 60, 0) : match.start()]
     if _NO_WAITING.match(match.group()):  # "without asking" claims a freedom, unless it is what must not be done
         return _FORBIDS.search(before) is not None
+    if _ANSWERED.search(match.group()):
+        return False
     if match.group().rstrip().endswith("s") and _LATER.search(before):
         return True
     if _SILENCE.search(match.group()):  # who did not object is taken for one who agreed

@@ -3,18 +3,26 @@
     messages ── pair ──> Pairing (cycles, orphans, duplicates)
 
 A cycle is a range of messages that no cut may enter. Results are matched to calls by id; where an id is used again,
-to the nearest step before them that still waits, and there to its first such call. Mending what does not pair is in
-repair.py; no token is counted here.
+to the nearest step before them that still waits, and there to its first such call. A provider's own part that names
+another one before it (the result of a tool on its servers, an approval) binds the steps between them: the first of
+them reaches over all. Mending what does not pair is in repair.py; no token is counted here.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from foldline.model import Grammar, Message, Thinking
+from foldline.model import Grammar, Message, Opaque, Part, Thinking, ToolCall
+
+_REFERENCE = "item_reference"
+"""The kind of a part that stands for one the provider keeps: it may be a call, whose result then has none in sight."""
+_NEEDED = ("tool_use_id", "approval_request_id")
+"""Where a provider's own part names the one before it without which it is refused …"""
+_CALLER, _CALLERS = "caller", ("tool_id", "caller_id")
+"""… and where a call does that a program on the provider's servers has made."""
 
 
 class Place(NamedTuple):
@@ -27,7 +35,8 @@ class Place(NamedTuple):
 class ToolCycle(NamedTuple):
     """Messages `start` to `stop` (exclusive): a model step and everything that answers it.
 
-    `answers[i]` is the place of the result of `calls[i]`, or None while that call has none.
+    `answers[i]` is the place of the result of `calls[i]`, or None while that call has none. Of steps that are bound to
+    one another, the first has the `stop` of them all.
     """
 
     start: int
@@ -134,6 +143,9 @@ class _Builder:
         self.waiting: dict[str, list[tuple[int, deque[int]]]] = {}  # id → cycles that wait, each with its calls
         self.orphans: list[Place] = []
         self.duplicates: list[Place] = []
+        self.leads: list[int] = []  # of each cycle the first that it is bound to: itself, nearly always
+        self.named: dict[str, int] = {}  # name of a provider's own part → the cycle it is in
+        self.refers = -1  # the last cycle that stands for something the provider keeps
 
     def take(self, index: int, message: Message) -> None:
         if message.role == "assistant":
@@ -142,17 +154,22 @@ class _Builder:
             self.last_assistant = -2
         if message.results:
             self.answer(index, message)
+        if self.cycles:
+            for part in message.parts:
+                if type(part) is Opaque or type(part) is ToolCall:
+                    self.bind(index, part)
 
     def step(self, index: int, message: Message) -> None:
         if not (self.runs and self.last_assistant == index - 1):
+            self.leads.append(len(self.cycles))
             self.cycles.append(ToolCycle(index, index + 1, index + 1, (), ()))
             self.bounds.append([index, index + 1, index + 1])
             self.calls.append([])
             self.answers.append([])
         cycle = len(self.cycles) - 1
-        self.bounds[cycle][1:] = [index + 1, index + 1]
+        self.bounds[cycle][1] = index + 1
+        self.reach(cycle, index + 1)
         self.last_assistant = index
-        self.changed.add(cycle)
         for nth, call in enumerate(message.calls):
             self.wait(call.id, cycle)
             self.calls[cycle].append(Place(index, nth))
@@ -172,10 +189,29 @@ class _Builder:
                 self.answers[cycle][calls.popleft()] = place
                 if not calls:
                     waiting.pop()
-                self.bounds[cycle][2] = max(self.bounds[cycle][2], index + 1)
-                self.changed.add(cycle)
+                self.reach(cycle, index + 1)
+            elif waiting is None and 0 <= self.refers == len(self.cycles) - 1:
+                self.reach(self.refers, index + 1)
             else:
                 (self.orphans if waiting is None else self.duplicates).append(place)
+
+    def reach(self, cycle: int, stop: int) -> None:
+        """The cycle goes so far, and with it the one it is bound to."""
+        for one in {cycle, self.leads[cycle]}:
+            self.bounds[one][2] = max(self.bounds[one][2], stop)
+            self.changed.add(one)
+
+    def bind(self, index: int, part: Opaque | ToolCall) -> None:
+        """Whatever stands between this part and the one that it names goes with them."""
+        last = len(self.cycles) - 1
+        for name in _needed(part):
+            if name in self.named:
+                first = self.leads[self.named[name]]
+                self.leads[first:] = [first] * (last + 1 - first)
+                self.reach(first, max(index + 1, self.bounds[last][2]))
+        if type(part) is Opaque:
+            self.named.update(dict.fromkeys(_names(part), last))
+            self.refers = last if part.kind == _REFERENCE else self.refers
 
     def pairing(self) -> Pairing:
         for cycle in self.changed:
@@ -183,3 +219,24 @@ class _Builder:
             self.cycles[cycle] = ToolCycle(start, step_stop, stop, tuple(self.calls[cycle]), tuple(self.answers[cycle]))
         self.changed.clear()
         return Pairing(tuple(self.cycles), tuple(self.orphans), tuple(self.duplicates))
+
+
+def _needed(part: Part) -> Iterator[str]:
+    """The names of the provider's own parts that must stand before this one."""
+    if type(part) is ToolCall:
+        caller = part.extra.get(_CALLER)
+        names = [caller.get(key) for key in _CALLERS] if isinstance(caller, dict) else []
+    else:
+        fields = (*_NEEDED, "call_id") if _is_answer(part) else _NEEDED
+        names = [part.extra.get(key) for key in fields] if isinstance(part, Opaque) else []
+    return (name for name in names if isinstance(name, str))
+
+
+def _names(part: Opaque) -> Iterator[str]:
+    """What a provider's own part may be called by those behind it."""
+    found = () if _is_answer(part) else (part.extra.get("id"), part.extra.get("call_id"))
+    return (name for name in found if isinstance(name, str))
+
+
+def _is_answer(part: Part) -> bool:
+    return isinstance(part, Opaque) and part.kind.endswith(("_result", "_output", "_response"))

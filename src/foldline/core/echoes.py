@@ -16,7 +16,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 
-from foldline.core.stems import EMPTY, EVERYDAY, ORDERS, REPAIRS, WORD, stem, stems
+from foldline.core.stems import EMPTY, EVERYDAY, ORDERS, REACHING, REPAIRS, WORD, stem, stems
 
 LIKE = 2 / 3
 """Share of a line's words that one passage must have for the line to come from there."""
@@ -158,6 +158,8 @@ def _is_ours(sentence: str, shown: Heard, said: Heard) -> bool:
     words = _telling(sentence)
     if len(words) < 2 or _is_everyday(sentence, words, said):
         return True
+    if words[0] in REACHING and not said.count(words[0]):
+        return False
     clauses = _clauses(sentence) or [words]  # it may be made of joints alone
     ours, theirs = _share(clauses, said), _share(clauses, shown)
     if words[0] in REPAIRS and not ORDERS.intersection(words):

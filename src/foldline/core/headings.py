@@ -18,10 +18,10 @@ LONGEST = 120
 SPARE_WORDS = 2
 """Words a heading may have beside those of the section it means."""
 
-_MARKED = re.compile(r" {0,3}#{1,6}[ \t]+(?P<title>\S.*)", re.S)
+_MARKED = re.compile(r" {0,3}(?:#{1,6}[ \t\xa0]+|#{2,6}(?!#))(?P<title>\S.*)", re.S)
 _BOLD = re.compile(r" {0,3}(?:\d{1,2}[.)][ \t]+)?\*\*(?P<title>[^*]{1,120})\*\*:?[ \t\r]*$")
 _LABEL = re.compile(
-    r" {0,3}(?:\d{1,2}[.)][ \t]+)?(?:\*\*)?(?P<title>[A-Z][A-Za-z&' ]{2,60})(?:\*\*)?:(?:\*\*)?(?P<text>.*)", re.S
+    r" {0,3}(?:\d{1,2}[.)][ \t]+|[-*+•][ \t]+(?=\*\*))?(?:\*\*)?(?P<title>[A-Z][A-Za-z&' ]{2,60})(?:\*\*)?:(?:\*\*)?(?P<text>.*)", re.S
 )
 
 

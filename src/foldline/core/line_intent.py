@@ -65,7 +65,7 @@ _LATER = re.compile(
 _ROLE = r"(?:user|human|operator)"
 _SAYS = (
     r"(?:said|says|told|tells|asked|asks|wants?|wish(?:es|ed)?|decided|chose|insist(?:s|ed)|prefer(?:s|red)?|picked|"
-    r"selected|choice|decision|"
+    r"opted|selected|choice|decision|"
     r"require[sd]?|request(?:s|ed)?|instruct(?:s|ed)|order(?:s|ed)|demand(?:s|ed)|expects?|needs|wrote|words?|rules?|"
     r"instructions?|preferences?|orders?|behest|wish|wishes)"
 )
@@ -75,7 +75,7 @@ _USERS = re.compile(
     rf"{_SAYS}\b|\b(?:requested|chosen|picked|selected|wanted|decided|ordered|instructed|directed|asked for|"
     rf"required) by (?:the |our )?{_ROLE}\b|\byou (?:said|told|asked|"
     rf"wanted)\b|\b(?:per|according to|quoting|on behalf of|in the words of) (?:the |our )?{_ROLE}\b|"
-    rf"[—–:;-] ?(?:from |by )?(?:the )?{_ROLE}\b\W*(?:message|turn|#|$)|\((?:from|by) (?:the )?{_ROLE}\)|</?{_ROLE}>|"
+    rf"[—–:;-] ?(?:from |by )?(?:the )?{_ROLE}\b\W*(?:message|turn|#|$)|\((?:from|by) (?:the )?{_ROLE}\)|\b(?:decision|choice|request|rule|instruction|preference)s? \((?:the )?{_ROLE}\)|</?{_ROLE}>|"
     rf"^\W*\[\d+\] |"
     r"\b(?:be|an)?(?:nutzer|wender)\w*\b[^.]{0,20}\b(?:will|möchte|wünscht|verlangt|sagte?|bat|fordert|bittet)\b|"
     r"\b(?:utilisateur|usu[aá]rio|utente)\b[^.]{0,20}\b(?:veut|demand\w+|a dit|quiere|pidi\w+|pede|pediu|quer|dijo|"

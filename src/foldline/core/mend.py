@@ -47,7 +47,8 @@ def _in_place(messages: Sequence[Message], cycle: ToolCycle, grammar: Grammar) -
         return False
     if not grammar.adjacent:
         return True
-    between = range(cycle.step_stop, cycle.stop)
+    last = max(answer.message for answer in cycle.answers if answer)
+    between = range(cycle.step_stop, last + 1)  # it may be bound to steps behind that
     if grammar.results == "joined" and not grammar.merges and len(between) > 1:
         return False
     ahead = (part for index in between[:-1] for part in messages[index].parts)

@@ -83,6 +83,11 @@ def _once(text: str) -> Iterator[Secret]:
         yield from _header(text, lowered, "bearer")
     if "authorization" in lowered:
         yield from _header(text, lowered, "basic")
+        yield from _header(text, lowered, "authorization")
+    if "auth" in lowered:
+        yield from _header(text, lowered, "auth")
+    if "curl" in lowered:
+        yield from (secret for flag in _LOGIN_FLAGS for secret in _header(text, lowered, flag))
     for hint in NAME_HINTS:
         if hint in lowered:
             yield from _assigned(text, lowered, hint)
@@ -179,7 +184,7 @@ def _private_keys(text: str) -> Iterator[Secret]:
 
 
 def _header(text: str, lowered: str, word: str) -> Iterator[Secret]:
-    """What follows Bearer or Basic."""
+    """What follows Bearer or Basic, the name of the header, or whatever else says that a login follows."""
     kind, shape, judge = _HEADERS[word]
 
     def read(at: int) -> Reading:
@@ -199,12 +204,30 @@ def _is_login(body: str) -> bool:
         return False
 
 
+def _is_token(body: str) -> bool:
+    return secretive(body, "token", literal=False)
+
+
+def _is_password(body: str) -> bool:
+    return secretive(body, "password", literal=False)
+
+
+_SAYS = r"[ \t\\\"']{0,6}+[:=][ \t\\\"']{0,6}+"
+_LOGIN_FLAGS = (" -u", " --user")
+_FLAGGED = re.compile(r"(?:=|[ \t]{0,3}+)[\"']?+[^\s:\"'`\\]{1,100}+:(?P<body>[^\s\"'`\\]{1,200}+)")
 _HEADERS: Mapping[str, tuple[str, re.Pattern[str], Callable[[str], bool]]] = {
     "bearer": (
         "bearer-token",
         re.compile(r"[ \t]{1,3}+(?P<body>[A-Za-z0-9._~+/=-]{16,}+)"),
-        lambda body: secretive(body, "token", literal=False),
+        _is_token,
     ),
+    "authorization": (
+        "token",
+        re.compile(_SAYS + r"(?:[A-Za-z0-9-]{1,20}+[ \t]{1,3}+)?+(?P<body>[A-Za-z0-9._~+/=-]{16,}+)"),
+        _is_token,
+    ),
+    "auth": ("authorization", re.compile(_SAYS + r"(?P<body>[A-Za-z0-9+/]{6,}+={0,2}+)"), _is_login),
+    **{flag: ("password", _FLAGGED, _is_password) for flag in _LOGIN_FLAGS},
     "basic": ("authorization", re.compile(r"[ \t]{1,3}+(?P<body>[A-Za-z0-9+/]{6,}+={0,2}+)"), _is_login),
 }
 
@@ -215,6 +238,11 @@ _QUOTED = re.compile(
     r"\"(?P<double>(?:[^\s\"\\]|\\\S)++)\"|'(?P<single>(?:[^\s\"'\\]|\\\S)++)'|`(?P<tick>(?:[^\s\"`\\]|\\\S)++)`"
     r"|(?P<slashes>\\{1,7}+)\"(?P<inner>(?:[^\s\"\\]|(?!(?P=slashes)\")\\++[^\s\\])++)(?P=slashes)\""
 )
+_PHRASE = re.compile(
+    r"\"(?P<double>[^\"\\\n]{1,200}+)\"|'(?P<single>[^\"'\\\n]{1,200}+)'"
+    r"|(?P<slashes>\\{1,7}+)\"(?P<inner>[^\"\\\n]{1,200}+)(?P=slashes)\""
+)
+"""In a .env file, quotes are there because the value has spaces."""
 _BARE = re.compile(r"(?:[^\s\"'`\\,;<>(){}\[\]&|]|\\[^\s\"'`nrtu])++(?![(\[])")
 _LINE = re.compile(r"(?:[^\s\"'`\\]|\\[^\s\"'`nrtu])++")
 _FLAG = re.compile(r"[ \t]{1,2}+(?=[^\s-])")
@@ -250,7 +278,7 @@ def _value(text: str, at: int, before: str, *, env: bool) -> tuple[int, int, boo
     if not separator:
         return None
     literal = env and separator[0] == "="
-    quoted = _QUOTED.match(text, separator.end())
+    quoted = _QUOTED.match(text, separator.end()) or (literal and _PHRASE.match(text, separator.end()))
     if quoted:
         start, end = quoted.span(quoted.lastgroup or 0)
         return start, end, literal

@@ -32,7 +32,13 @@ def _key(kind: str, begins: str, rest: str, *, anywhere: bool = True) -> Key:
     return Key(kind, begins, re.compile(re.escape(begins) + f"(?P<body>{rest})"), anywhere)
 
 
+def _behind(kind: str, before: str, begins: str, rest: str) -> Key:
+    """A key that is known by what stands in it, and by what stands before that."""
+    return Key(kind, begins, re.compile(f"(?<={before}){re.escape(begins)}(?P<body>{rest})"))
+
+
 _WORD = r"[A-Za-z0-9]"
+_HEX = r"[a-f0-9]{32}[A-Za-z0-9]*+"
 _URLSAFE = r"[A-Za-z0-9_-]"
 
 KEYS = (
@@ -50,7 +56,9 @@ KEYS = (
     *(_key("github-token", f"gh{letter}_", _WORD + "{36,}+") for letter in "pousr"),
     _key("github-token", "github_pat_", r"\w{22,}+"),
     _key("gitlab-token", "glpat-", r"[A-Za-z0-9_.-]{20,}+"),
+    *(_key("gitlab-token", f"gl{what}-", r"[A-Za-z0-9_.-]{20,}+") for what in ("rt", "dt", "cbt", "ptt")),
     *(_key("slack-token", f"xox{letter}-", r"[A-Za-z0-9-]{10,}+") for letter in "bpares"),
+    _key("slack-token", "xoxd-", r"[A-Za-z0-9%/+=-]{20,}+"),
     _key("slack-token", "xapp-", r"[A-Za-z0-9-]{20,}+"),
     _key("slack-webhook", "hooks.slack.com/services/", r"[A-Za-z0-9/]{20,}+"),
     *(_key("stripe-key", f"{who}k_{mode}_", _WORD + "{16,}+") for who in "sr" for mode in ("live", "test")),
@@ -62,6 +70,54 @@ KEYS = (
     _key("xai-key", "xai-", _WORD + "{40,}+"),
     _key("perplexity-key", "pplx-", _WORD + "{32,}+"),
     _key("sendgrid-key", "SG.", r"[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+", anywhere=False),
+    *(_key("docker-token", f"dckr_{what}_", _URLSAFE + "{20,}+") for what in ("pat", "oat")),
+    *(_key("shopify-token", f"shp{what}_", _HEX) for what in ("at", "ss", "ca", "pa")),
+    *(_key("square-token", f"sq0{what}-", _URLSAFE + "{22,}+") for what in ("atp", "csp")),
+    *(_key("langsmith-key", f"lsv2_{what}_", r"\w{32,}+") for what in ("pt", "sk")),
+    *(_key("planetscale-token", f"pscale_{what}_", r"[\w.=-]{32,}+") for what in ("tkn", "pw")),
+    _key("linear-key", "lin_api_", _WORD + "{32,}+"),
+    _key("notion-token", "ntn_", _WORD + "{40,}+", anywhere=False),
+    _key("notion-token", "secret_", _WORD + "{43}", anywhere=False),
+    _key("figma-token", "figd_", _URLSAFE + "{36,}+"),
+    _key("atlassian-token", "ATATT3", r"[A-Za-z0-9_=-]{60,}+"),
+    _key("bitbucket-token", "ATBB", _WORD + "{32,}+", anywhere=False),
+    _key("databricks-token", "dapi", _HEX, anywhere=False),
+    _key("supabase-token", "sbp_", _HEX, anywhere=False),
+    _key("supabase-key", "sb_secret_", _URLSAFE + "{20,}+"),
+    _key("replicate-token", "r8_", _WORD + "{37,}+", anywhere=False),
+    _key("grafana-token", "glsa_", r"\w{32,}+"),
+    _key("grafana-token", "glc_", r"[A-Za-z0-9+/=]{40,}+", anywhere=False),
+    _key("newrelic-key", "NRAK-", "[A-Z0-9]{27}[A-Za-z0-9]*+"),
+    _key("postman-key", "PMAK-", r"[a-f0-9]{24}-[a-f0-9]{34}"),
+    _key("doppler-token", "dp.pt.", _WORD + "{40,}+", anywhere=False),
+    _key("pulumi-token", "pul-", _HEX, anywhere=False),
+    _key("terraform-token", ".atlasv1.", r"[A-Za-z0-9_=-]{60,}+"),
+    _key("rubygems-key", "rubygems_", _HEX),
+    _key("fly-token", "fo1_", _URLSAFE + "{40,}+", anywhere=False),
+    _key("fly-token", "fm2_", r"[A-Za-z0-9+/=_-]{70,}+", anywhere=False),
+    _key("netlify-token", "nfp_", _WORD + "{36,}+", anywhere=False),
+    _key("sentry-token", "sntrys_", r"[A-Za-z0-9+/=_-]{60,}+"),
+    _key("sentry-token", "sntryu_", _HEX),
+    _key("heroku-key", "HRKU-", r"[\w-]{36,}+"),
+    _key("cerebras-key", "csk-", _WORD + "{40,}+", anywhere=False),
+    _key("nvidia-key", "nvapi-", _URLSAFE + "{60,}+"),
+    _key("tavily-key", "tvly-", _URLSAFE + "{20,}+"),
+    _key("pinecone-key", "pcsk_", r"\w{40,}+"),
+    _key("elevenlabs-key", "sk_", _HEX, anywhere=False),
+    _key("firecrawl-key", "fc-", _HEX, anywhere=False),
+    _key("mailgun-key", "key-", _HEX, anywhere=False),
+    _key("tailscale-key", "tskey-", _URLSAFE + "{20,}+"),
+    _key("buildkite-token", "bkua_", _HEX),
+    _key("circleci-token", "CCIPAT_", r"\w{40,}+"),
+    _key("typeform-token", "tfp_", r"[\w.=-]{40,}+", anywhere=False),
+    _key("brevo-key", "xkeysib-", r"[a-f0-9]{64}-[A-Za-z0-9]{16}"),
+    _key("dynatrace-token", "dt0c01.", r"[A-Z0-9a-z]{24}\.[A-Z0-9a-z]{60,}+"),
+    _key("google-token", "1//0", _URLSAFE + "{40,}+", anywhere=False),
+    _key("azure-signature", "sig=", r"[A-Za-z0-9%/+=]{43,}+", anywhere=False),
+    _key("discord-webhook", "/api/webhooks/", r"[0-9]{17,20}/[A-Za-z0-9_-]{60,}+"),
+    _key("teams-webhook", ".webhook.office.com/webhookb2/", r"[A-Za-z0-9@/-]{36,}+"),
+    _behind("telegram-token", "[0-9]{8}", ":AA", _URLSAFE + "{33}(?![A-Za-z0-9_-])"),
+    _behind("azure-secret", "[0-9]", "Q~", r"[A-Za-z0-9_.~-]{31,34}"),
     _key("digitalocean-token", "dop_v1_", r"[a-f0-9]{40}[A-Za-z0-9]*+"),
     _key("vault-token", "hvs.", _URLSAFE + "{24,}+", anywhere=False),
     _key("age-key", "AGE-SECRET-KEY-1", r"[A-Z0-9]{50}[A-Za-z0-9]*+"),

@@ -72,6 +72,12 @@ give turn switch dump take hide skip bypass transfer truncate restart wipe purge
 ACTING = frozenset(_ACTING.split())
 ORDERS = frozenset(map(stem, ACTING))
 """Verbs that tell someone to act on the world."""
+_REACHING = """
+push publish deploy merge release delete remove drop wipe purge destroy truncate reset revert send post upload email
+forward transfer charge revoke rotate
+"""
+REACHING = frozenset(map(stem, _REACHING.split()))
+"""Those of them that cannot be taken back, or go beyond the agent's own files."""
 _MENDING = """
 fix resolve investigate debug address diagnose understand reproduce find look check verify review determine analyse
 analyze trace handle ask decide confirm

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-_NUMBER = re.compile(r"(?:section\s+)?\d{1,2}[.):]?\s+", re.I)
+_NUMBER = re.compile(r"(?:section\s+)?(?:\d{1,2}[.):]?|(?:[ivx]{1,4}|[a-j])[.):])\s+", re.I)
 
 
 class Heading(NamedTuple):

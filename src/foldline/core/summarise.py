@@ -154,8 +154,10 @@ class _Desk:
         found = chunks(span.messages, span.pairing, self.limits, room, self.size, span.first, span.tokens, seen)
         pieces = found or [Chunk(0, 0, "(nothing)")]
         earlier = self._in_pieces(room)
-        asks = [self._ask(self._fenced(text)) for text in earlier]
-        asks += [self._ask(self._record(piece, number == 0 and not earlier)) for number, piece in enumerate(pieces)]
+        asks = [self._ask(self._fenced(text), self._fresh) for text in earlier]
+        first = self.request if not earlier else self._fresh
+        asks += [self._ask(self._record(piece, not earlier), first) for piece in pieces[:1]]
+        asks += [self._ask(self._fenced(piece.text), self._fresh) for piece in pieces[1:]]
         ahead = 1 if careful and len(asks) > 1 else 0
         summaries = (yield from self._answers(asks[:ahead])) if ahead else []
         summaries += yield from self._answers(asks[ahead:])
@@ -183,12 +185,20 @@ class _Desk:
             found.append(summary)
             if summary is None:
                 self.attempts.append(Attempt(self.voice.name, fault))
-                again.append((number, repair_request(ask, fault)))
+                again.append((number, self._again(ask, reply, fault)))
         if again:
             repaired = yield Asking(tuple(ask for _, ask in again))
             for (number, _), reply in zip(again, repaired, strict=True):
                 found[number] = accept(_expect(reply), self.style)
         return [summary for summary in found if summary is not None]
+
+    def _again(self, ask: Ask, reply: Reply | CallerError, fault: str) -> Ask:
+        """The same request with the reason. Whose reply was cut off may write more, thinking being counted too."""
+        if not isinstance(reply, Reply) or reply.stop != "length":
+            return repair_request(ask, fault)
+        spare = int(self.voice.window * (1 - MARGIN))
+        most = min(2 * ask.max_tokens, ask.max_tokens + spare, self.voice.max_tokens)
+        return replace(repair_request(ask, f"{fault}; be briefer"), max_tokens=max(ask.max_tokens, most))
 
     def _judged(self, reply: Reply | CallerError) -> tuple[Summary | None, str]:
         try:
@@ -209,7 +219,7 @@ class _Desk:
             groups[-1].append(text)
         asks = [
             merge_request(
-                self.request,
+                self._fresh,
                 group,
                 self._fenced("\n\n".join(group)),
                 focus=self.options.focus,
@@ -264,10 +274,15 @@ class _Desk:
     def _fenced(self, text: str) -> str:
         return fence(text, self.options.secret)
 
-    def _ask(self, record: str) -> Ask:
+    @property
+    def _fresh(self) -> str:
+        """The request for what has no checkpoint before it: a later piece of a record, or the notes on several."""
+        return "checkpoint" if self.request == "update" else self.request
+
+    def _ask(self, record: str, name: str) -> Ask:
         return self._to(
             summary_request(
-                self.request,
+                name,
                 record,
                 focus=self.options.focus,
                 instructions=self.instructions,

@@ -26,8 +26,20 @@ from foldline.errors import Empty, Truncated
 
 LONGEST = 500_000
 """Characters of a reply: ten times what the largest checkpoint may have. Longer ones are not even read."""
-SAYS_NOTHING = frozenset({"", "none", "(none)", "[none]", "n/a", "na", "nothing", "-", "not applicable"})
-"""How models write an empty section."""
+SAYS_NOTHING = frozenset({"", "n/a", "na", "-", "not applicable", "keine", "nichts", "aucun", "aucune", "无", "暂无", "なし", "없음"})
+"""How models write an empty section, …"""
+_NOTHING = re.compile(
+    r"(?:none|nothing)(?:[ ,]+(?:yet|so far|at (?:this|the) (?:time|moment|point|stage)|at present|right now|now|"
+    r"currently|identified|reported|known|noted|found|recorded|encountered|mentioned|specified|stated|remaining|"
+    r"outstanding|pending|applicable))*"
+)
+"""… also in more words than are needed."""
+LONGEST_LOOP, ROUNDS = 12, 4
+"""Lines that come again and again, and how often in a row: then the model was caught in a loop."""
+_RULE = re.compile(r"\s*([-*_])(?:[ \t]*\1){2,}\s*")
+"""A line that only parts a section from the next."""
+_WORKING = frozenset({"analysis", "thinking", "reasoning", "scratchpad"})
+"""Members of a reply in JSON that are thrown away, as the tags of that name are."""
 _FORMS = {"checkpoint": ("checkpoint", "update", "analysis")}
 """The prompts whose lines a weak model repeats instead of filling them in; by default the style's own."""
 _TAG = re.compile(r"\s*</?\w+>\s*")
@@ -100,13 +112,37 @@ def accept(reply: Reply, style: Style, version: str = "") -> Summary:
 
 
 def _written(summary: Summary) -> Summary:
-    """Only what the model wrote: without lines of the form it was given, and without empty lines in a row."""
+    """Only what the model wrote: without lines of the form it was given, rules between sections, rounds of a loop, and
+    empty lines in a row."""
     form = _form(summary.style)
     for section in summary.sections:
         lines = [line for line in section.text.split("\n") if bare(line).casefold() not in form]
+        while lines and (not lines[-1].strip() or _RULE.fullmatch(lines[-1])):
+            lines.pop()
         own = any(line.strip() and not _TAG.fullmatch(line) for line in lines)
-        summary = summary.with_section(section.key, tidy("\n".join(lines)) if own else "")
+        summary = summary.with_section(section.key, tidy("\n".join(_once(lines))) if own else "")
     return summary
+
+
+def _once(lines: Sequence[str]) -> Iterator[str]:
+    """The lines, of a loop only the first round. Code may well say the same many times."""
+    code, at = fenced(lines), 0
+    words = [line if inside else bare(line) for line, inside in zip(lines, code, strict=True)]
+    while at < len(lines):
+        length, stop = _loop(words, at) if words[at] and not code[at] else (1, at + 1)
+        yield from lines[at : at + length]
+        at = stop
+
+
+def _loop(words: Sequence[str], at: int) -> tuple[int, int]:
+    """How long the round is that begins here, and where its repetitions end."""
+    for length in range(1, LONGEST_LOOP + 1):
+        stop = at + length
+        while stop < len(words) and words[stop] == words[stop - length]:
+            stop += 1
+        if stop - at >= length * ROUNDS:
+            return length, stop
+    return 1, at + 1
 
 
 @cache
@@ -149,7 +185,11 @@ def _is_special(line: str, style: Style) -> bool:
 
 def says_nothing(text: str) -> bool:
     """Empty, or on every line a way to write that."""
-    return all(bare(line).strip(".").casefold() in SAYS_NOTHING for line in text.split("\n"))
+    return all(_is_empty(bare(line).strip("*_()[]. ").casefold()) for line in text.split("\n"))
+
+
+def _is_empty(words: str) -> bool:
+    return words in SAYS_NOTHING or _NOTHING.fullmatch(words) is not None
 
 
 def _sections(text: str, style: Style) -> tuple[list[Section], bool]:
@@ -189,7 +229,11 @@ def _from_json(text: str, style: Style) -> list[Section]:
         return []
     try:
         value = json.loads(text)
-        inner = value.get("summary") if isinstance(value.get("summary"), dict) else value
+        inner = value.get("summary")
+        told = _sections(unwrap(inner, style), style)[0] if isinstance(inner, str) else []  # Markdown in a string
+        if any(section.key for section in told):
+            return told
+        inner = inner if isinstance(inner, dict) else value
         return [section._replace(text=section.text.strip()) for section in _members(inner, style)]
     except (ValueError, RecursionError):
         return []
@@ -198,6 +242,8 @@ def _from_json(text: str, style: Style) -> list[Section]:
 def _members(value: Mapping[str, Any], style: Style) -> Iterator[Section]:
     """Members by the names of sections; those inside a section that are sections too, by themselves."""
     for name, item in value.items():
+        if name.casefold() in _WORKING:
+            continue
         heading = named(name, style)
         inner = [named(key, style) for key in item] if isinstance(item, dict) else []
         if inner and all(inner):
@@ -220,12 +266,19 @@ def _as_text(item: Any, heading: Heading = OTHER) -> str:
 
 
 def _joined(sections: Sequence[Section]) -> list[Section]:
-    """Sections a model wrote twice become one."""
+    """Sections a model wrote twice become one. What says nothing more than the other goes."""
     found: dict[str, Section] = {}
     for section in sections:
         before = found.get(section.key)
-        found[section.key] = section._replace(text=f"{before.text}\n{section.text}") if before else section
+        found[section.key] = section._replace(text=_both(before.text, section.text)) if before else section
     return list(found.values())
+
+
+def _both(first: str, second: str) -> str:
+    told, again = (frozenset(map(str.strip, text.split("\n"))) for text in (first, second))
+    if again <= told:
+        return first
+    return second if told <= again else f"{first}\n{second}"
 
 
 def _ordered(sections: Sequence[Section], style: Style) -> tuple[Section, ...]:

@@ -22,18 +22,25 @@ from foldline.core.styles import Style
 
 _MORE = r"(?:[ \t][^<>\n]*)?"
 """The attributes of a tag."""
-_NAME = r"(?:analysis|thinking|think|scratchpad)"
+_NAME = r"(?:analysis|thinking|think|thoughts?|reasoning|reflection|scratchpad)"
 _TAG = rf"<{_NAME}{_MORE}>"
 _SUMMARY = rf"<summary{_MORE}>"
 _STARTS = re.compile(rf"^[ \t]*{_TAG}", re.I | re.M)
 _AGAIN = re.compile(rf"\s*{_TAG}", re.I)
 _ALONE = re.compile(rf"^[ \t]*<(?P<closing>/?)(?P<name>{_NAME}){_MORE}>[ \t\r]*(?:\n|\Z)", re.I | re.M)
+_ALOUD, _TELLS = (
+    re.compile(rf"^[ \t]*(?:#{{1,6}}[ \t]*|\*\*){title}[ \t]*:?(?:\*\*)?:?[ \t\r]*$", re.I | re.M)
+    for title in (r"(?:\*\*)?(?:analysis|thinking|reasoning|scratchpad)", r"(?:\*\*)?(?:final )?summary")
+)
+"""Headings instead of tags: behind the first it thinks, behind the second it tells."""
 _TURN = re.compile(rf"</{_NAME}>\s*(?={_SUMMARY})", re.I)
 _ENDS = re.compile(rf"</{_NAME}>[ \t\r]*(?=$|#{{1,6}}[ \t])", re.I | re.M)
 _OPENS = re.compile(rf"^[ \t]*{_SUMMARY}", re.I | re.M)
 _CLOSES = re.compile(r"</summary>[ \t\r]*$", re.I | re.M)
 _FIRST_LINE = re.compile(r"\s*(?P<line>[^\n]*)")
 _WRAPPER = re.compile(r"(?P<mark>`{3,}|~{3,})(?P<info>markdown|md|json|xml|html|text|plaintext)?[ \t\r]*")
+BLANK = 3
+"""Lines behind a fence of which one begins what stands in it."""
 _BYTE_ORDER = "\ufeff"
 """A mark that some send before a text. It is no blank to Python."""
 
@@ -93,7 +100,9 @@ def _some(places: Sequence[int], start: int, stop: int) -> bool:
 
 def unwrap(text: str, style: Style) -> str:
     """The summary's own text."""
-    text = _unfenced(text.strip().lstrip(_BYTE_ORDER).strip(), style)
+    text = _unfenced(_without_greeting(text.strip().lstrip(_BYTE_ORDER).strip(), style), style)
+    if _ALOUD.search(text):
+        text = _behind_titles(_Text(text, style))
     if "<" not in text:
         return text
     for step in (_without_working, _behind_analysis, _behind_end, _between_tags):
@@ -143,6 +152,16 @@ def _behind_analysis(whole: _Text) -> str:
     if end is None:
         end = whole.heading()
     return text[end:] if end is not None else text[: starts.start()]
+
+
+def _behind_titles(whole: _Text) -> str:
+    """What follows the heading of the summary, where one of an analysis stands before it, and no section."""
+    thinks, tells = whole.first(_ALOUD), whole.first(_TELLS)
+    if not thinks or not tells or thinks.start() > tells.start():
+        return whole.text
+    begins = _is_greeting(whole.text[: thinks.start()], whole.style) and whole.heading(tells.end()) is not None
+    is_working = begins and whole.is_working(thinks.start(), tells.start())
+    return whole.text[tells.end() :].strip() if is_working else whole.text
 
 
 def _is_greeting(text: str, style: Style) -> bool:
@@ -211,6 +230,21 @@ def _up_to_closing(whole: _Text) -> str:
     return text[: closings[-1].start()] if own_line or last else text
 
 
+def _without_greeting(text: str, style: Style) -> str:
+    """From the code fence on in which the sections stand, where words stand before it."""
+    if "```" not in text and "~~~" not in text:
+        return text
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if opens(line, style, loose=True) or _ALONE.match(line) or _OPENS.match(line):
+            return text
+        wrapper = _WRAPPER.fullmatch(line)
+        if wrapper and _begins(_line_at("\n".join(lines[number + 1 :][:BLANK]), 0), style):
+            alone = wrapper["info"] or not _Text(text, style).sections  # else it may be quoted
+            return "\n".join(lines[number:]) if alone else text
+    return text
+
+
 def _unfenced(text: str, style: Style) -> str:
     """Without a code fence around all of it, closed or not."""
     first, _, rest = text.partition("\n")
@@ -219,7 +253,10 @@ def _unfenced(text: str, style: Style) -> str:
         return text
     lines = rest.split("\n")
     marks = [number for number, line in enumerate(lines) if line.lstrip().startswith(wrapper["mark"])]
-    return "\n".join(lines[: marks[-1]] if len(marks) % 2 else lines).strip()
+    if len(marks) % 2:
+        behind = lines[marks[-1] + 1 :]
+        lines = [*lines[: marks[-1]], *(behind if any(opens(line, style) for line in behind) else ())]
+    return "\n".join(lines).strip()
 
 
 def _begins(text: str, style: Style) -> bool:

@@ -32,7 +32,7 @@ def rewrite(layout: Lined, messages: Sequence[Message]) -> bytes:
     todo = plan(layout, messages, folds[-1].row if folds else START)
     built, emptied = _built(layout, todo.changed)
     links = _links(records, len(layout.rows))
-    changes = bool(todo.gone or emptied or todo.made)
+    changes = bool(todo.gone or emptied or todo.made or any(new != layout.rows[row] for row, new in built.items()))
     gone = todo.gone | emptied | (repeats if changes else set())
     added, parents = _added(layout.rows, links, gone, todo.made)
     for row, parent in {**links.under(parents).mended(gone), **parents}.items():

@@ -7,6 +7,7 @@ place. Where rows name their parent, the chain is closed again. What a row looks
 
 from __future__ import annotations
 
+import codecs
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -134,23 +135,22 @@ def line_end(row: bytes) -> bytes:
 def assemble(
     rows: Sequence[bytes], gone: Iterable[int], built: Mapping[int, bytes], added: Mapping[int, Sequence[bytes]]
 ) -> bytes:
-    """The rows joined: without those that are gone, with those built anew, and new ones after the row they follow."""
+    """The rows joined: without those that are gone, with those built anew, and new ones after the row they follow.
+
+    Each ends its line, also where two stood on one: agents read line by line, and would lose both.
+    """
     out: list[bytes] = list(added.get(START, ()))
     dropped = frozenset(gone)
     for index, row in enumerate(rows):
-        if index not in dropped:
-            if index - 1 in dropped or (index == 0 and out):
-                _close(out)
-            out.append(built.get(index, row))
-        for new in added.get(index, ()):
+        for put in (*(() if index in dropped else (built.get(index, row),)), *added.get(index, ())):
             _close(out)
-            out.append(new)
+            out.append(put)
     return b"".join(out)
 
 
 def _close(out: list[bytes]) -> None:
-    """End the line, so that what comes next does not run into it."""
-    if out and not out[-1].endswith(b"\n"):
+    """End the line, so that what comes next does not run into it. A byte order mark belongs to what it precedes."""
+    if out and not out[-1].endswith(b"\n") and out[-1] != codecs.BOM_UTF8:
         out.append(b"\n")
 
 

@@ -98,7 +98,7 @@ def _masked(given: Conversation, room: int, mask: Callable[[str], str]) -> Conve
 
 def told_and_paths(given: Conversation, room: int, _: Draw) -> Conversation:
     """The user's messages, the files touched, the lines with errors, then the newest messages: what tools extract."""
-    text = said.plain(given.messages)
+    text = said.shown(given.messages)
     notes = [*said.users(given.messages), "Files:", *_newest_first(name for name in _names(text) if "/" in name)]
     notes += ["Errors:", *_newest_first(line.strip()[:200] for line in text.split("\n") if _ERROR.search(line))]
     kept = _fitting(notes, room * 7 // 10 - SPARE)
@@ -155,13 +155,13 @@ def _drawn(found: Sequence[Unit], room: int, draw: Draw) -> list[Unit]:
 
 def identifier_list(given: Conversation, room: int, _: Draw) -> Conversation:
     """An attack: nothing but identifiers, newest first."""
-    names = _newest_first(_names(said.plain(given.messages)))
+    names = _newest_first(_names(said.shown(given.messages)))
     return noted(given, " ".join(_fitting(names, room - SPARE)))
 
 
 def identifier_words(given: Conversation, room: int, _: Draw) -> Conversation:
     """An attack: every identifier with three words that stood beside it."""
-    text = said.plain(given.messages)
+    text = said.shown(given.messages)
     return noted(given, "\n".join(_fitting(_with_words(text), room - SPARE)))
 
 

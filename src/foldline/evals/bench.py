@@ -20,7 +20,7 @@ from foldline.evals import chain, strategies
 from foldline.evals.cache import Cache
 from foldline.evals.metrics import SCORES, Ruler, World
 from foldline.evals.splits import Split, size
-from foldline.evals.strategies import Strategy, source_digest
+from foldline.evals.strategies import Strategy, ruler_version
 
 REAL, OWN = "real", "own"
 """Budgets: as large as the real compaction at this cut; whatever the strategy comes to."""
@@ -53,9 +53,11 @@ class Bench:
             yield self._known(strategy, budget, room, partial(self._measured, strategy, room, budget))
 
     def chains(self, strategy: Strategy) -> Iterator[Row]:
-        """The strategy after one, three and five folds."""
+        """The strategy after one, three and five folds, where the prefix has so many parts."""
         room = round(self.split.tokens * CHAIN_SHARE)
         for folds in chain.FOLDS:
+            if not chain.can(self.split.prefix, folds):
+                continue
             yield self._known(strategy, f"{folds} folds", room, partial(self._chained, strategy, room, folds))
 
     def real(self) -> Iterator[Row]:
@@ -77,7 +79,7 @@ class Bench:
 
     def _known(self, strategy: Strategy, budget: str, room: int, measure: Callable[[], Mapping[str, Any]]) -> Row:
         depends = (self.split.digest, strategy.name, strategy.version, budget, room, self.seed,
-                   self.world.digest, source_digest("evals"))  # fmt: skip
+                   self.world.digest, ruler_version())  # fmt: skip
         scores = self.cache.get(*depends)
         if scores is None or not _is_whole(scores):
             scores = dict(tried(strategy, measure))
@@ -96,8 +98,9 @@ class Bench:
         return {**scores, **self.ruler.survived(shown)}
 
     def _chained(self, strategy: Strategy, room: int, folds: int) -> Mapping[str, Any]:
-        view = chain.chained(self.split, strategy, room, folds, self._draw(strategy))
-        return self.ruler.score(view, strategy.frame)
+        view = chain.chained(self.split.prefix, strategy, room, folds, self._draw(strategy))
+        shown = chain.chained(self.ruler.planted.prefix, strategy, room, folds, self._draw(strategy))
+        return {**self.ruler.score(view, strategy.frame), **self.ruler.survived(shown)}
 
     def _draw(self, strategy: Strategy) -> random.Random:
         return random.Random(f"{self.seed} {self.split.digest} {strategy.name}")  # noqa: S311 - as above
@@ -110,7 +113,9 @@ def tried(strategy: Strategy, measure: Callable[[], Mapping[str, Any]]) -> Mappi
     try:
         with redirect_stdout(sys.stderr):
             return measure()
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a plug-in may end in any way: sys.exit, a cancelled task, a failed assertion
         return {FAILED: strategies.why(error)}
 
 

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from foldline.core.cycles import inside, pair
 from foldline.evals.said import squeezed
+from foldline.evals.splits import meter
 from foldline.model import Conversation, Message, Origin, Text
 
 PLACES: Mapping[str, tuple[float, float]] = {"early": (0.02, 0.25), "middle": (0.40, 0.60), "late": (0.75, 0.95)}
-"""Where in the prefix each five stand, as shares of its messages."""
+"""Where in the prefix each five stand, as shares of its tokens: a budget is in tokens, and one result may be most of
+them."""
 
 CONSTRAINTS: Mapping[str, tuple[str, ...]] = {
     "early": (
@@ -71,20 +74,20 @@ def planted(prefix: Conversation) -> Planted:
     closed = inside((cycle.start, cycle.stop) for cycle in pair(messages, prefix.grammar).cycles)
     legal = [at for at, message in enumerate(messages) if message.role == "assistant" and at not in closed and at]
     wanted = [(place, text) for place, texts in CONSTRAINTS.items() for text in texts]
-    places = _spread(legal, len(messages)) if legal else []
+    places = _spread(legal, [0, *accumulate(map(meter().message, messages))]) if legal else []
     chosen = dict(zip(wanted, places, strict=False))
     texts = {place: tuple(text for text in said if (place, text) in chosen) for place, said in CONSTRAINTS.items()}
     return Planted(prefix.with_messages(_inserted(messages, chosen)), texts)
 
 
-def _spread(legal: Sequence[int], count: int) -> list[int]:
-    """For each constraint in order the legal place nearest to where it belongs."""
+def _spread(legal: Sequence[int], sums: Sequence[int]) -> list[int]:
+    """For each constraint in order the legal place nearest to where it belongs, by the tokens before each place."""
     found = []
     for place, texts in CONSTRAINTS.items():
         first, last = PLACES[place]
         for number in range(len(texts)):
-            ideal = count * (first + (last - first) * number / (len(texts) - 1))
-            found.append(min(legal, key=lambda at: abs(at - ideal)))
+            ideal = sums[-1] * (first + (last - first) * number / (len(texts) - 1))
+            found.append(min(legal, key=lambda at: abs(sums[at] - ideal)))
     return found
 
 

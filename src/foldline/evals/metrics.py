@@ -77,7 +77,7 @@ class Ruler:
 
     def __init__(self, split: Split, world: World) -> None:
         self.split = split
-        self.text = said.plain(split.prefix.messages)
+        self.text = said.shown(split.prefix.messages)
         self._names = identifiers(f"{split.system}\n{self.text}")
         self._explainer = Explainer(said.agents(split.future), self.text, world.generic)
         self.references = References(split.future, self.text, split.system, world.background)
@@ -93,7 +93,7 @@ class Ruler:
         if faults(view):
             nothing = dict.fromkeys((name for name in SCORES if not name.startswith("kept")), 0.0)
             return {**nothing, "gxf": 0.0 if grounded else None, "valid": 0.0, "tokens": float(size(view.messages))}
-        text = said.plain(message for message in view.messages if message.role != "system")
+        text = said.shown(view.messages)
         return {
             "xf": self._explainer.share(text),
             "gxf": self._explainer.grounded(text) if grounded else None,
@@ -114,7 +114,7 @@ class Ruler:
         """M3's second half: a view of the planted prefix."""
         if faults(view):
             return dict.fromkeys(self.planted.kept(""), 0.0)
-        return {**self.planted.kept(said.plain(view.messages))}
+        return {**self.planted.kept(said.shown(view.messages))}
 
 
 def mean(found: Iterable[Mapping[str, float | None]], name: str) -> float | None:

@@ -25,9 +25,9 @@ _STYLE = """
 :root{color-scheme:light dark;--ink:#1d2330;--soft:#667085;--line:#d9dee7;--paper:#fff;--ours:#c2410c}
 @media(prefers-color-scheme:dark){:root{--ink:#e6e9ef;--soft:#98a2b3;--line:#344054;--paper:#12151c;--ours:#fb923c}}
 body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);
-  max-width:1040px;margin:2rem auto;padding:0 1rem}
+  max-width:1240px;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.2rem}p.note,td.soft{color:var(--soft)}
-.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(420px,1fr));gap:1rem}figure{margin:0}
+.plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(420px,100%),1fr));gap:1rem}figure{margin:0}
 figcaption{color:var(--soft);font-size:.85rem}svg{width:100%;height:auto}svg text{font-size:10px;fill:var(--soft)}
 .wide{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.85rem}
 th,td{padding:.2rem .55rem;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
@@ -41,6 +41,8 @@ circle{fill:var(--c)}
 """
 _COLOURS = ("#c2410c", "#2563eb", "#059669", "#7c3aed", "#db2777", "#0891b2", "#a16207", "#4d7c0f", "#64748b",
             "#9f1239", "#1e40af", "#115e59", "#6b7280", "#a8a29e", "#78716c", "#57534e")  # fmt: skip
+_TURN = 137
+"""Degrees from one colour to the next: the golden angle comes back to none of them for long."""
 
 
 def page(run: Run, cells: Sequence[Cell]) -> str:
@@ -48,7 +50,7 @@ def page(run: Run, cells: Sequence[Cell]) -> str:
     names = list(dict.fromkeys(cell.strategy for cell in cells))
     body = [_opening(run), _legend(names), _retention(cells, names), _chains(cells, names), *_tables(cells), _cost(run)]
     body += [_sessions(run), _failed(run), _left_out(run)]
-    colours = "".join(f".c{number}{{--c:{_COLOURS[number % len(_COLOURS)]}}}" for number in range(len(names)))
+    colours = "".join(f".c{number}{{--c:{_colour(number)}}}" for number in range(len(names)))
     head = join((
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
@@ -57,6 +59,11 @@ def page(run: Run, cells: Sequence[Cell]) -> str:
         style(_STYLE + colours),
     ))  # fmt: skip
     return "<!doctype html>\n" + tag("html", tag("head", head), tag("body", *body), lang="en")
+
+
+def _colour(number: int) -> str:
+    """One of those that go together; of further ones each has its own."""
+    return _COLOURS[number] if number < len(_COLOURS) else f"hsl({_TURN * number % 360} 60% 45%)"
 
 
 def _opening(run: Run) -> Markup:

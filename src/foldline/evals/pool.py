@@ -1,4 +1,4 @@
-"""Processes that measure. They end with their parent, write nothing to stdout, and say what they are at.
+"""Processes that measure. They end with their parent and with the first error, write nothing to stdout, and say what they are at.
 
     Pool(jobs) ── gathered(function, work) ──> the results, in the order of the work
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 import time
@@ -26,6 +27,8 @@ PATROL = 0.5
 """Seconds between two looks at whether the parent is still there."""
 DESK = 512
 """Bytes in which a process says what it is at."""
+_END = getattr(signal, "SIGKILL", signal.SIGTERM)
+"""What no plug-in can catch. Windows has only the other, which none can catch there."""
 
 
 class Pool:
@@ -34,13 +37,22 @@ class Pool:
     def __init__(self, jobs: int) -> None:
         here = multiprocessing.get_context()
         self._desks, self._taken = here.RawArray("c", DESK * jobs), here.Value("i", 0)
-        self._pool = ProcessPoolExecutor(jobs, here, _begin, (os.getpid(), self._desks, self._taken))
+        self._pids = here.RawArray("q", jobs)
+        self._pool = ProcessPoolExecutor(jobs, here, _begin, (os.getpid(), self._desks, self._pids, self._taken))
 
     def __enter__(self) -> Pool:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        if error is not None:  # nobody wants the results, and a plug-in may never come to an end
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._end()
         self._pool.shutdown()
+
+    def _end(self) -> None:
+        for pid in filter(None, self._pids):
+            with suppress(OSError):  # it has ended by itself
+                os.kill(pid, _END)
 
     def gathered(
         self,
@@ -49,7 +61,7 @@ class Pool:
         progress: Progress = lambda *_: None,
         what: str = "",
     ) -> list[Any]:
-        """The results in the order of the work. The first error ends everything that has not begun."""
+        """The results in the order of the work, or the first error."""
         waiting: dict[Future[Any], int] = {self._pool.submit(function, *each): at for at, each in enumerate(work)}
         found: list[Any] = [None] * len(work)
         progress(0, len(work), what)
@@ -59,9 +71,6 @@ class Pool:
                 progress(number, len(work), what)
         except BrokenProcessPool:
             raise FoldlineError(_died(list(self._busy()))) from None
-        except BaseException:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            raise
         return found
 
     def _busy(self) -> Iterator[str]:
@@ -81,11 +90,12 @@ def _died(busy: Sequence[str]) -> str:
 _desk: Callable[[str], None] | None = None
 
 
-def _begin(parent: int, desks: Any, taken: Any) -> None:
+def _begin(parent: int, desks: Any, pids: Any, taken: Any) -> None:
     """What a process does first: it takes a desk, keeps what plug-ins print from stdout, and watches its parent."""
     global _desk
     with taken.get_lock():
         number, taken.value = taken.value, taken.value + 1
+    pids[number] = os.getpid()
     _desk = partial(_write, desks, number * DESK)
     with suppress(OSError):
         os.dup2(2, 1)

@@ -23,6 +23,10 @@ HEADLINES = ("xf", "vas", "uir")
 """What a strategy must win at once."""
 SHOWN = ("xf", "gxf", "gfrr", "frr", "far", "vas", "uir", "kept", "faithful", "valid")
 """The columns of a table; JSON has them all."""
+SPARED = ("frr", "valid", "faithful", "far", "gxf", "gfrr", "kept")
+"""What a terminal without room for all of them is spared, the first first."""
+NAME = 27
+"""Columns for the name of a strategy."""
 TITLES: Mapping[str, str] = {
     "share": "% kept",
     "xf": "XF",
@@ -132,20 +136,35 @@ def title(budget: str) -> str:
     return f"after {budget} of 10 % each" if "folds" in budget else f"at {budget}"
 
 
-def tables(run: Run, cells: Sequence[Cell], *, wide: bool = True) -> Iterator[str]:
-    """The lines of one table for each budget, and one for the cost. `wide`: with half the width of each interval."""
+def tables(run: Run, cells: Sequence[Cell], columns: int | None = None) -> Iterator[str]:
+    """The lines of one table for each budget, and one for the cost, in a terminal of so many columns: with half the
+    width of each interval where there is room for all, and without what matters least where there is little."""
+    left: dict[str, None] = {}
     for budget in dict.fromkeys(cell.budget for cell in cells):
         here = [cell for cell in cells if cell.budget == budget]
-        names = shown(here)
+        names, wide = _fitting(shown(here), columns)
+        left |= dict.fromkeys(name for name in shown(here) if name not in names)
         yield f"{title(budget)} ({here[0].share.sessions} sessions, {here[0].cuts} cuts)"
-        yield _columns("", [TITLES[name] for name in ("share", *names)], wide)
+        yield _columns("", [TITLES[name][: _width(wide=wide) - 1] for name in ("share", *names)], wide)
         for cell in here:
             figures = [short(cell.figures.get(name), wide=wide) for name in names]
             yield _columns(cell.strategy, [percent(cell.share), *figures], wide)
         yield ""
     if run.replays:
+        wide = _fitting([], columns)[1]
         yield "cost of the whole session under prompt caching, against no management"
         yield from (_columns(name, [short(cost, wide=wide)], wide) for name, _, cost in replays(run))
+    if left:
+        yield f"not shown for want of room: {', '.join(TITLES[name] for name in left)}; --json has all, and so has --report"
+
+
+def _fitting(names: Sequence[str], columns: int | None) -> tuple[Sequence[str], bool]:
+    """Which of the figures a line has room for, and whether for their intervals too."""
+    if columns is None or NAME + _width(wide=True) * (len(names) + 1) <= columns:
+        return names, True
+    most = max((columns - NAME) // _width(wide=False) - 1, 1)
+    spared = [name for name in SPARED if name in names][: max(len(names) - most, 0)]
+    return [name for name in names if name not in spared], False
 
 
 def shown(cells: Sequence[Cell]) -> list[str]:
@@ -153,9 +172,12 @@ def shown(cells: Sequence[Cell]) -> list[str]:
     return [name for name in SHOWN if name != "gxf" or any(name in cell.figures for cell in cells)]
 
 
+def _width(*, wide: bool) -> int:
+    return 9 if wide else 6
+
+
 def _columns(name: str, texts: Sequence[str], wide: bool) -> str:
-    width = 9 if wide else 6
-    return f"{name:<27.27}" + "".join(f"{text:>{width}.{width - 1}}" for text in texts)
+    return f"{name:<{NAME}.{NAME}}" + "".join(f" {text:>{_width(wide=wide) - 1}}" for text in texts)
 
 
 def short(value: Figure | None, *, wide: bool = True) -> str:

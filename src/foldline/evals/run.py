@@ -28,7 +28,7 @@ from foldline.evals.metrics import World
 from foldline.evals.pool import Pool, Progress, at
 from foldline.evals.replay import manners, replays
 from foldline.evals.splits import CUTS, LEAST_FUTURE, LEAST_PREFIX, Session, files, load, splits
-from foldline.evals.strategies import PLACEBO, Strategy, source_digest
+from foldline.evals.strategies import PLACEBO, Strategy, ruler_version
 from foldline.model import digest
 
 DEFAULT_BUDGETS = ("2%", "5%", "10%", "25%", REAL)
@@ -112,7 +112,7 @@ def run(paths: Sequence[Path], settings: Settings, progress: Progress = lambda *
         read = [survey for survey in surveys if not survey.fault]
         family = _families(read)
         scored, held = _held_out(read, family, settings.seed)
-        todo = _half([survey for survey in scored if survey.scored], settings.half)
+        todo = _half([survey for survey in scored if survey.scored], settings.half, family)
         if not todo:
             raise InputError(_nothing(surveys, scored, settings))
         world = World(explained.generic([survey.agent for survey in held]), _background(read, family))
@@ -147,9 +147,12 @@ def idle(rows: Sequence[Row], settings: Settings) -> list[str]:
     return [budget for budget in asked if budget not in used]
 
 
-def _half(surveys: list[_Survey], half: Half | None) -> list[_Survey]:
-    """They come in the order of their digests, which is one of chance."""
-    return surveys if half is None else surveys[half == "second" :: 2]
+def _half(surveys: list[_Survey], half: Half | None, family: Mapping[str, int]) -> list[_Survey]:
+    """Every other one, with its copies. They come in the order of their digests, which is one of chance."""
+    first: dict[int, int] = {}
+    for at, survey in enumerate(surveys):
+        first.setdefault(family[survey.digest], at)
+    return [each for each in surveys if half is None or first[family[each.digest]] % 2 == (half == "second")]
 
 
 def check(settings: Settings) -> None:
@@ -255,7 +258,7 @@ def _nothing(surveys: Sequence[_Survey], scored: Sequence[_Survey], settings: Se
     """Why no session can be cut."""
     count, enough = len(surveys), f"{settings.least:,} tokens"
     if any(survey.scored for survey in scored):
-        return f"with one session there is no {settings.half} half; leave --half out, or give more sessions"
+        return f"of one session and its copies there is no {settings.half} half; leave --half out, or give more sessions"
     faults = [survey.fault for survey in surveys if survey.fault]
     why = f"; {faults[0]}" if faults else ""
     if not settings.cuts:
@@ -313,7 +316,7 @@ def _honest(strategy: Strategy) -> bool:
 
 
 def _replayed(session: Session, strategy: Strategy, settings: Settings, cache: Cache) -> list[Row]:
-    depends = ("replay", session.digest, strategy.name, strategy.version, settings.seed, source_digest("evals"))
+    depends = ("replay", session.digest, strategy.name, strategy.version, settings.seed, ruler_version())
     names = manners(strategy)
     costs: Mapping[str, Any] = (cache.get(*depends) or {}).get("costs", {})
     if not isinstance(costs, dict) or costs.keys() != names.keys() or not all(map(_is_cost, costs.values())):

@@ -1,6 +1,7 @@
 """What a message says as plain text, for measuring: the same words for a prefix, a view and a future.
 
     plain(messages)      everything said, tool results included
+    shown(messages)      the same without system prompts, which are free and earn nothing
     agents(messages)     only what the agent itself wrote: its text, and the arguments of its calls
     told(messages)       only what was told to it: tools and user
     users(messages)      the user's own words
@@ -36,6 +37,11 @@ _WORD = re.compile(r"\w+")
 def plain(messages: Iterable[Message]) -> str:
     """Everything the messages say, one part below the other."""
     return "\n".join(text for message in messages for text in _pieces(message))
+
+
+def shown(messages: Iterable[Message]) -> str:
+    """Everything the messages say, system prompts aside, wherever they stand."""
+    return plain(message for message in messages if message.role != "system")
 
 
 def _pieces(message: Message) -> Iterator[str]:

@@ -20,6 +20,8 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+import zstandard
+
 import foldline
 from foldline import sources
 from foldline.compactor import Compactor
@@ -44,6 +46,11 @@ PLACEBO = "placebo"
 GROUP = "foldline.strategies"
 """The entry point group of plug-ins."""
 Kind: TypeAlias = Literal["ours", "baseline", "floor", "attack", "plugin", "real"]
+RULER = ("evals", "dialects", "validators", "errors.py", "model.py", "sources.py", "tokens.py", "core/cycles.py",
+         "core/estimate.py", "core/images.py", "core/mend.py", "core/meter.py", "core/prefix.py", "core/repair.py", "core/sizes.py")  # fmt: skip
+"""The code that reads, cuts and measures: every row depends on it, whatever the strategy."""
+DOORS = frozenset({"cli", "mcp", "proxy", "tools", "conformance.py", "testing.py"})
+"""What no strategy is made of. Everything else may be part of ours."""
 _SLOTS = ("messages", "input", "contents")
 """Where requests keep their messages."""
 Fold: TypeAlias = Callable[[Conversation, int, Draw], Conversation]
@@ -86,7 +93,7 @@ def _points() -> list[EntryPoint]:
 
 
 def _ours() -> list[Strategy]:
-    version = source_digest("core", "prompts", "compactor.py", "tokens.py")
+    version = source_digest(*_inside())
     ours = partial(Strategy, kind="ours", version=version, frame=_unframed)
     return [
         ours(OURS, start=compacting),
@@ -100,7 +107,7 @@ def _unframed(text: str) -> str:
 
 
 def _baselines() -> list[Strategy]:
-    version = source_digest("evals")
+    version = ruler_version()
     table: Mapping[str, tuple[Kind, Fold]] = {
         "sliding window": ("baseline", baselines.window),
         "head + tail": ("baseline", baselines.head_tail),
@@ -127,7 +134,7 @@ def _same(fold: Fold) -> Fold:
 
 def placebo(other: Conversation) -> Strategy:
     """The placebo, which needs another session."""
-    version = f"{source_digest('evals')} {digest(said.plain(other.messages).encode('utf-8', 'surrogatepass'))}"
+    version = f"{ruler_version()} {digest(said.plain(other.messages).encode('utf-8', 'surrogatepass'))}"
     return Strategy(PLACEBO, "floor", partial(_same, baselines.placebo(other.messages)), version, told=False)
 
 
@@ -175,7 +182,9 @@ def _plugged(point: EntryPoint) -> Strategy:
     try:
         with redirect_stdout(sys.stderr):
             function = point.load()
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         return Strategy(point.name, "plugin", nothing, made, fault=why(error))
     return Strategy(point.name, "plugin", lambda: adapted(function), f"{made} {_code(function, point)}")
 
@@ -206,6 +215,19 @@ def adapted(function: Callable[[list[Any], int], Any]) -> Fold:
         return replace(sources.read(list(answer), given.dialect), head=given.head)
 
     return fold
+
+
+@lru_cache(maxsize=1)
+def ruler_version() -> str:
+    """Of everything that measures, and of what counts and packs for it."""
+    return f"{source_digest(*RULER)} zstd {zstandard.ZSTD_VERSION} {type(best_counter()).__name__}"
+
+
+def _inside() -> list[str]:
+    """All of our code but the doors."""
+    root = Path(foldline.__file__).parent
+    names = sorted(path.name for path in root.iterdir() if path.is_dir() or path.suffix == ".py")
+    return [name for name in names if name not in DOORS]
 
 
 @lru_cache

@@ -49,26 +49,27 @@ class Changes(NamedTuple):
 def load(file: MemoryFile, section: str | None = None, *, start: int = 0, limit: int = LOAD) -> Loaded:
     """A file or one of its sections, as it is on the disk now, from character `start` on."""
     now, text = examined(file.root, file.name)
-    title = ""
+    title, alike = "", 1
     if section is not None:
-        place = _chosen(now, section)
+        place, alike = _chosen(now, section)
         title, text = place.title, "\n".join(text.split("\n")[place.first - 1 : place.last])
     piece = head(text[max(start, 0) :], limit)
     stop = max(start, 0) + len(piece)
     cut, changed = stop < len(text), now.hash != file.hash
     said = [f"{file.name} has changed since it was listed."] if changed else []
+    said += [f"{alike} sections are called so, and this is the first; the whole file has all."] if alike > 1 else []
     said += [f"Cut: {stop:,} of {len(text):,} characters; for the rest load it with start={stop}."] if cut else []
     said += [f"It begins at character {start:,}."] if start > 0 else []
     return Loaded(file.name, piece, now.hash, title, changed, cut, " ".join(said))
 
 
-def _chosen(file: MemoryFile, wanted: str) -> Section:
-    """The section with this title; a part of the title will do where only one has it."""
+def _chosen(file: MemoryFile, wanted: str) -> tuple[Section, int]:
+    """The section with this title, and how many have it; a part of the title will do where only one has it."""
     words = " ".join(wanted.lstrip("# ").lower().split())
     same = [section for section in file.sections if section.title.lower() == words]
     near = same or [section for section in file.sections if words and words in section.title.lower()]
     if len(near) == 1 or same:
-        return near[0]
+        return near[0], len(near)
     titles = head(", ".join(repr(section.title) for section in near or file.sections), LISTING) or "none"
     how = "several sections are called so" if near else f"there is no section {head(wanted, 80)!r}"
     raise InputError(f"{how}; there are: {titles}", source=file.name)

@@ -36,6 +36,10 @@ class Gone(Exception):
     """The client left before its request was whole."""
 
 
+class Crowded(Exception):
+    """There is no room for this request now; there will be, when others have ended."""
+
+
 class Pool:
     """Counts the bytes that are held, and says when there are too many."""
 
@@ -50,7 +54,7 @@ class Pool:
         def take(count: int) -> None:
             nonlocal taken
             if self.held + count > self.most:
-                raise TooLarge(f"all requests together hold over {self.most:,} bytes; try again when some have ended")
+                raise Crowded(f"all requests together hold over {self.most:,} bytes; try again when some have ended")
             self.held += count
             taken += count
 
@@ -132,4 +136,4 @@ def _unique(pairs: list[tuple[str, Any]]) -> None:
 _twins = json.JSONDecoder(object_pairs_hook=_unique)
 
 
-__all__ = ["Gone", "Pool", "Twins", "refuse_twins", "take", "unpacked"]
+__all__ = ["Crowded", "Gone", "Pool", "Twins", "refuse_twins", "take", "unpacked"]

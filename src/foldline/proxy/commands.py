@@ -21,12 +21,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from foldline.errors import AuthRejected, InputError
-from foldline.proxy.upstreams import DIALECTS, KNOWN, Upstream, has_tools, upstream
+from foldline.errors import AuthRejected, InputError, UpstreamNotAllowed
+from foldline.proxy.upstreams import DIALECTS, KNOWN, Upstream, has_tools, made, upstream
 
 if TYPE_CHECKING:
     from foldline.archive.base import Backend
@@ -36,12 +37,14 @@ if TYPE_CHECKING:
 TOKEN = "FOLDLINE_TOKEN"  # noqa: S105 - the name of a variable
 CONFIG = Path("~/.config/foldline/proxy.toml")
 _BASES: Mapping[str, tuple[tuple[str, str], ...]] = {
-    "anthropic": (("ANTHROPIC_BASE_URL", ""),),
+    "anthropic": (("ANTHROPIC_BASE_URL", ""), ("ANTHROPIC_API_BASE", "")),
     "openai-chat": (("OPENAI_BASE_URL", "/v1"), ("OPENAI_API_BASE", "/v1")),
     "openai-responses": (("OPENAI_BASE_URL", "/v1"), ("OPENAI_API_BASE", "/v1")),
-    "gemini": (("GOOGLE_GEMINI_BASE_URL", ""), ("GEMINI_API_BASE_URL", "")),
+    "gemini": (("GOOGLE_GEMINI_BASE_URL", ""), ("GEMINI_API_BASE_URL", ""), ("GEMINI_API_BASE", "/v1beta")),
 }
 """Where the usual clients look for a provider's address, and what they want behind it."""
+_STRAIGHT = ("NO_PROXY", "no_proxy")
+"""Where clients look for the hosts that they reach without the network's own proxy. Some read one, some the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +121,14 @@ def proxy(wish: Wish, host: str, port: int, names: tuple[str, ...]) -> int:
     return asyncio.run(_proxy(config))
 
 
-@click.command("run", context_settings={"ignore_unknown_options": True})
+@click.command("run", context_settings={"allow_interspersed_args": False})  # what follows COMMAND is its own
 @_serving
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(wish: Wish, command: tuple[str, ...]) -> int:
     """Runs COMMAND behind a proxy of its own, and ends with its exit code."""
     _log(wish, logging.ERROR)  # the screen is the command's, unless tracebacks are asked for
-    return asyncio.run(_run(_config(wish, project=os.path.realpath(".")), command))
+    config = _config(wish, os.environ, project=os.path.realpath("."))
+    return asyncio.run(_run(config, command))
 
 
 @click.command("status")
@@ -150,10 +154,11 @@ def _log(wish: Wish, level: int) -> None:
     log_to_stderr(logging.INFO if wish.verbose else level)
 
 
-def _config(wish: Wish, **more: Any) -> Config:
+def _config(wish: Wish, environment: Mapping[str, str] = MappingProxyType({}), **more: Any) -> Config:
+    """`environment` is what a command of ours would have had its addresses from."""
     from foldline.proxy.serve import Config
 
-    upstreams, model, tools = _upstreams(wish), _caller(wish), _tools(wish)
+    upstreams, model, tools = _upstreams(wish, environment), _caller(wish), _tools(wish)
     try:
         config = Config(upstreams, window=wish.window, reserve=wish.reserve, model=model, tools=tools, **more)
     except ValueError as error:
@@ -161,10 +166,25 @@ def _config(wish: Wish, **more: Any) -> Config:
     return replace(config, archive=_archive(wish.archive))
 
 
-def _upstreams(wish: Wish) -> tuple[Upstream, ...]:
-    """Those that were named; all that are known when none was, at the addresses that the config file gives them."""
+def _upstreams(wish: Wish, environment: Mapping[str, str]) -> tuple[Upstream, ...]:
+    """Those that were named; all that are known when none was, at the addresses that the config file gives them, else
+    at those of the environment: a key that is meant for a gateway is not to go to the provider."""
     config = _file(wish)
-    return tuple(upstream(name, wish.dialect, config) for name in wish.upstreams or KNOWN)
+    if wish.upstreams:
+        return tuple(upstream(name, wish.dialect, config) for name in wish.upstreams)
+    known = (upstream(name, config=config) for name in KNOWN)
+    return tuple(_moved(one, environment) if one is KNOWN[one.name] else one for one in known)
+
+
+def _moved(one: Upstream, environment: Mapping[str, str]) -> Upstream:
+    """A provider at the address that the environment has for it, if it has one."""
+    variable = next((name for name, _ in _BASES[one.dialect] if environment.get(name)), None)
+    if variable is None:
+        return one
+    try:
+        return made(one.name, environment[variable], one.dialect)
+    except (InputError, UpstreamNotAllowed) as error:
+        raise InputError(f"{variable} in the environment: {error}; set it right, or give --upstream") from None
 
 
 def _file(wish: Wish) -> Path | None:
@@ -214,8 +234,14 @@ async def _proxy(config: Config) -> int:
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         await stop.wait()
-        print("foldline: finishing what runs", file=sys.stderr)
+        _end_at_once_if_told_again(running)
+        print("foldline: finishing what runs; Ctrl-C again breaks it off", file=sys.stderr)
     return 0
+
+
+def _end_at_once_if_told_again(running: Running) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, setattr, running.server, "force_exit", True)
 
 
 async def _run(config: Config, command: tuple[str, ...]) -> int:
@@ -226,9 +252,11 @@ async def _run(config: Config, command: tuple[str, ...]) -> int:
         except OSError as error:
             raise InputError(f"{command[0]} cannot be run: {error.strerror}; check its name") from None
         loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGINT, lambda: None)  # the terminal tells the child itself
+        for number in (signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, lambda: None)  # the terminal tells the child itself, which still needs us
         loop.add_signal_handler(signal.SIGTERM, child.terminate)
         code = await child.wait()
+        _end_at_once_if_told_again(running)
     return code if code >= 0 else 128 - code
 
 
@@ -246,9 +274,18 @@ def _told(command: tuple[str, ...], config: Config, running: Running) -> tuple[s
 
 
 def _environment(config: Config, running: Running) -> dict[str, str]:
-    return {
+    addresses = {
         variable: running.url(one.name) + suffix for one in config.upstreams for variable, suffix in _BASES[one.dialect]
     }
+    return {**addresses, **_straight(os.environ, running.host)}
+
+
+def _straight(environment: Mapping[str, str], host: str) -> dict[str, str]:
+    """The network's own proxy, where there is one, cannot reach ours, and is not to be asked to."""
+    if not any(name.lower().endswith("_proxy") for name in environment.keys() - set(_STRAIGHT)):
+        return {}
+    known = {name: environment.get(name) or environment.get(other, "") for name, other in (_STRAIGHT, _STRAIGHT[::-1])}
+    return {name: said if said.strip() == "*" else ",".join(filter(None, (said, host))) for name, said in known.items()}
 
 
 @asynccontextmanager

@@ -26,7 +26,7 @@ from foldline.model import Conversation, Notice
 from foldline.proxy import headers as heads
 from foldline.proxy import routes
 from foldline.proxy.beside import Kept
-from foldline.proxy.bodies import Gone, Pool, Receive, take
+from foldline.proxy.bodies import Crowded, Gone, Pool, Receive, take
 from foldline.proxy.calls import Call, added, nothing, onward, refusal, say
 from foldline.proxy.forward import Forwarder
 from foldline.proxy.guard import Guard, Refusal
@@ -101,6 +101,8 @@ class Door:
             await self._fail(call, error.status, error.why)
         except TooLarge as error:
             await self._fail(call, 413, error.what)
+        except Crowded as error:
+            await self._fail(call, 503, str(error))
         except Gone:
             return
         except TimeoutError:

@@ -135,8 +135,9 @@ def _smuggled(headers: Pairs) -> Refusal | None:
 
 def _hosts(host: str, port: int, names: tuple[str, ...]) -> Iterable[str]:
     """What a Host header may say. Only the names of this machine's loopback, the address bound to, and those given."""
-    local = ("127.0.0.1", "localhost", "[::1]") if is_loopback(host) else ()
-    bound = () if host in ("0.0.0.0", "::") else (f"[{host}]" if ":" in host else host,)  # noqa: S104 - compared only
+    everywhere = host in ("0.0.0.0", "::")  # noqa: S104 - compared only
+    local = ("127.0.0.1", "localhost", "[::1]") if everywhere or is_loopback(host) else ()
+    bound = () if everywhere else (f"[{host}]" if ":" in host else host,)
     for name in (*local, *bound, *names):
         yield f"{name.lower()}:{port}"
         if name in names or port == 80:

@@ -73,6 +73,8 @@ class Turn:
     """The output limit it was given here, to be kept through further folds."""
     loud: bool = False
     """The provider says when a prompt is too large, so a low report is no sign that it dropped something."""
+    plain: bytes = field(default=b"", repr=False)
+    """The body unpacked, where it was packed and goes on as it came."""
     wrapped: bytes = field(default=b"", repr=False)
     """The document around the request, where there is one."""
     read: Read | None = field(default=None, repr=False)
@@ -184,7 +186,8 @@ class Turns:
             found = self.fitter.fit(read.room, read.body, read.conversation, kept)
         found = replace(found, notices=(*read.room.notices, *found.notices))
         if found.body is read.body:
-            return Turn(read.route, replace(found, body=read.sent), read.room, loud=read.upstream.official)
+            plain = b"" if read.wrapped or read.body is read.sent else read.body
+            return Turn(read.route, replace(found, body=read.sent), read.room, loud=read.upstream.official, plain=plain)
         return Turn(read.route, found, read.room, wrapped=read.wrapped, loud=read.upstream.official)
 
     def smaller(self, turn: Turn, outcome: Outcome) -> Turn | None:
@@ -215,6 +218,7 @@ class Turns:
         smaller = replace(smaller, before=turn.room.before(less))
         if less.receipt.tokens_after >= turn.tokens or smaller.body is turn.ready.body:
             return None
+        turn = replace(turn, plain=b"")
         return replace(turn, ready=smaller, tries=turn.tries + 1, loud=not isinstance(outcome.refusal, Silent))
 
     def after(self, turn: Turn, relay: Relay) -> tuple[Turn, Kept | None]:
@@ -285,8 +289,11 @@ def _unwrapped(route: Route, body: bytes) -> tuple[bytes, bytes]:
 def _clamped(turn: Turn, outcome: Outcome) -> Turn | None:
     """The same request with an output limit that fits, where that alone is in the way."""
     excess = output_too_long(outcome.said, status=outcome.status)
-    limit = lowered(jsontext.decode(turn.body), excess) if excess is not None else None
-    return replace(turn, limit=limit, tries=turn.tries + 1) if limit is not None else None
+    limit = lowered(jsontext.decode(turn.plain or turn.body), excess) if excess is not None else None
+    if limit is None:
+        return None
+    own = replace(turn.ready, body=turn.plain or turn.ready.body)
+    return replace(turn, ready=own, plain=b"", limit=limit, tries=turn.tries + 1)
 
 
 __all__ = ["Read", "Turn", "Turns", "Unwelcome"]

@@ -32,6 +32,10 @@ _QUERY = re.compile(rb"[^\x21-\x7e]|#")
 _BARE = frozenset({b"/messages", b"/messages/count_tokens"})
 """Paths of clients that take Anthropic's base to end in /v1, as the AI SDK does: what opencode and others are built on.
 At the root of a server there is nothing else that they could mean."""
+_VERSION = re.compile(r"v[0-9][a-z0-9]*")
+_VERSIONED = re.compile(rb"\A/v[0-9][a-z0-9]*(?=/)")
+"""A version, as addresses end in it and paths begin with it: the address has the last word. People write theirs as
+the provider does (`https://openrouter.ai/api/v1`), and clients of ours add one of their own."""
 METADATA = frozenset({"metadata.google.internal", "metadata", "instance-data"})
 """Names under which clouds give out credentials to whoever asks."""
 
@@ -82,9 +86,12 @@ class Upstreams:
     """The table. It does not change while the proxy runs."""
 
     def __init__(self, table: Iterable[Upstream]) -> None:
-        self._table = {upstream.name: upstream for upstream in table}
+        given = tuple(dict.fromkeys(table))
+        self._table = {upstream.name: upstream for upstream in given}
         if not self._table:
             raise InputError("no upstream is named; give --upstream anthropic, openai, gemini, or a URL")
+        if len(self._table) < len(given):
+            raise InputError("two upstreams have one name; give one URL, and name others in the config file")
 
     def __iter__(self) -> Any:
         return iter(self._table.values())
@@ -102,6 +109,8 @@ class Upstreams:
             raise UpstreamNotAllowed("the query may hold no control signs and no #")
         if upstream.dialect == "anthropic" and path in _BARE and not urlsplit(upstream.base).path:
             path = b"/v1" + path
+        if _VERSION.fullmatch(urlsplit(upstream.base).path.rpartition("/")[2]):
+            path = _VERSIONED.sub(b"", path)
         address = upstream.base + path.decode("ascii")
         if origin(address) != upstream.origin:  # without the query: keys in it are not to be remembered
             raise UpstreamNotAllowed("the path leads to another origin")

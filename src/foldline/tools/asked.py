@@ -1,6 +1,7 @@
 """The arguments of a call, held against the tool's schema: what fits comes back clean, what does not is refused.
 
-Kinder than the schema where the meaning is plain: null is the same as nothing, "3" is a number, JSON text is an object.
+Kinder than the schema where the meaning is plain: null is the same as nothing, and so is an empty condition; "3" and
+"#3" are numbers; JSON text is the object or the list that it says.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,15 +17,15 @@ from foldline.core.text import head
 from foldline.tools.shown import Refused, whole_characters
 from foldline.tools.table import Schema, Tool
 
-_WHOLE = re.compile(r"\s*\+?\d{1,18}\s*", re.A)
+_WHOLE = re.compile(r"\s*[+#]?(\d{1,18})\s*", re.A)
 _QUOTED = 60
 """Characters of a wrong value that its refusal repeats."""
 
 
 def checked(tool: Tool, given: Any) -> dict[str, Any]:
     """The arguments of a call. Raises Refused, with what to do."""
-    arguments = {name: value for name, value in _object(tool, given).items() if value is not None}
     known: Mapping[str, Schema] = tool.schema["properties"]
+    arguments = {name: value for name, value in _object(tool, given).items() if not _says_nothing(tool, name, value)}
     unknown = [_shown(name) for name in arguments if name not in known]
     if unknown:
         takes = f"it takes {', '.join(known)}" if known else "it takes none"
@@ -48,17 +50,34 @@ def _object(tool: Tool, given: Any) -> Mapping[str, Any]:
     return given
 
 
+def _says_nothing(tool: Tool, name: str, value: Any) -> bool:
+    """Some models fill in every argument. What is empty is no condition, and no word of a few; a text it may be."""
+    if value is None or name in tool.schema["required"]:
+        return value is None
+    schema = tool.schema["properties"].get(name, {})
+    condition = tool.read_only or "enum" in schema or schema.get("type") == "integer"
+    return condition and isinstance(value, str) and not value.strip()
+
+
 def _value(name: str, value: Any, schema: Schema) -> Any:
     if schema["type"] == "integer":
         return _integer(name, value, schema)
     if schema["type"] == "string":
         return _text(name, value, schema)
-    return value  # tasks: the agenda says more precisely what is wrong with one
+    return _list(value)
+
+
+def _list(value: Any) -> Any:
+    """A list as it came: the agenda says more precisely what is wrong with one. JSON text of one is that one."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        with suppress(ValueError, RecursionError):  # else it is the title of a task
+            return json.loads(value)
+    return value
 
 
 def _integer(name: str, value: Any, schema: Schema) -> int:
-    if isinstance(value, str) and _WHOLE.fullmatch(value):
-        value = int(value)
+    if isinstance(value, str) and (whole := _WHOLE.fullmatch(value)):
+        value = int(whole[1])
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     lowest, highest = schema["minimum"], schema["maximum"]
