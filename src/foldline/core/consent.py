@@ -96,7 +96,7 @@ class Consents:
 
     @cached_property
     def _answers(self) -> list[tuple[str, str]]:
-        return [(plainly(fact.about), plainly(fact.text)) for fact in self._facts.of("decision") if fact.about]
+        return [(plainly(fact.question), plainly(fact.text)) for fact in self._facts.of("decision") if fact.question]
 
     @cached_property
     def _yes(self) -> list[Yes]:

@@ -18,7 +18,7 @@ from typing import Any
 from foldline.core.choosing import Stock
 from foldline.core.deeds import Deed
 from foldline.core.errors_seen import is_refused
-from foldline.core.facts import ENDED, Fact, Facts
+from foldline.core.facts import Fact, Facts
 from foldline.core.loglines import FAILED, REFUSED, Line
 from foldline.core.logtext import below, carried, quoted, shown
 from foldline.core.readings import seen
@@ -216,10 +216,10 @@ def _task(facts: Facts, length: int) -> str:
     if asked is None:
         return ""
     doing = facts.first("doing")
-    ended = doing is not None and doing.about == ENDED
+    ended = doing is not None and doing.is_ended
     if first and first.at == asked.at:
         return "What the user asked is perhaps done." if ended else "CONTINUE with what the user asked."
-    question = next((fact.about for fact in facts.of("decision") if fact.at == asked.at and fact.about), "")
+    question = next((fact.question for fact in facts.of("decision") if fact.at == asked.at and fact.question), "")
     answering = f" (in answer to {quoted(ends(question, length))})" if question else ""
     lead = "LAST ASKED, perhaps done" if ended else "CONTINUE"
     return f"{lead}: {_quote(asked.text, min(length, REQUEST))}{answering}"

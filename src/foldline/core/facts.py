@@ -45,8 +45,7 @@ _TASKS: frozenset[Kind] = frozenset({"done", "open"})
 _SINCE: frozenset[Kind] = frozenset({"approval", "doing"})
 """What the assistant said since the user spoke: past once either speaks again."""
 ENDED = "ended"
-"""What is said of words of the assistant's that ask nothing and that nothing came after: its turn was over, or it was
-stopped."""
+"""Stands in `about` of such words of the assistant's as `is_ended` tells of."""
 SHORT_ANSWER = 400
 """Characters up to which an answer to a question is a decision by itself."""
 OFFERED = 8
@@ -67,10 +66,7 @@ MOST = {"error": 48, "reached": 24}
 class Fact(NamedTuple):
     """Words from one message. `source` is that message's identity, `at` its number in the whole history.
 
-    `about` holds other words that belong to it: the question before a decision, the cure of an error, a task's status,
-    how many pictures or files came with the user's words, the kind of a deed of which only the last counts.
-    `key` is the number of a task that the agent changes one by one (its text may stand in an earlier span), what was
-    tried when an error came, or what was run to reach beyond the files.
+    `about` and `key` are stored like that for every kind; what they mean for one stands below.
     """
 
     kind: Kind
@@ -78,7 +74,43 @@ class Fact(NamedTuple):
     source: str
     at: int
     about: str = ""
+    """Other words that belong to it …"""
     key: str = ""
+    """… and by what it is known when it is told again: the number of a task that the agent changes one by one (its text
+    may stand in an earlier span), what was tried when an error came, what was run to reach beyond the files."""
+
+    def _about(self, *kinds: Kind) -> str:
+        return self.about if self.kind in kinds else ""
+
+    @property
+    def question(self) -> str:
+        """What the assistant had asked before a decision."""
+        return self._about("decision")
+
+    @property
+    def cure(self) -> str:
+        """What became of an error: "" while nothing is known of it."""
+        return self._about("error")
+
+    @property
+    def status(self) -> str:
+        """How a task stands, where that is more than done or not yet begun."""
+        return self._about("open", "done")
+
+    @property
+    def attached(self) -> str:
+        """How many pictures or files came with the user's words."""
+        return self._about("user")
+
+    @property
+    def repeatable(self) -> str:
+        """The kind of a deed of which only the last counts."""
+        return self._about("reached")
+
+    @property
+    def is_ended(self) -> bool:
+        """The assistant's words ask nothing, and nothing came after them: its turn was over, or it was stopped."""
+        return self._about("doing") == ENDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +155,7 @@ class Facts:
     def since(self, done: Sequence[Deed]) -> Facts:
         """The same facts, after this was done: errors may be cured by it, or left behind."""
         known = since(done)
-        found = ((fact, known.cure(fact.about, fact.key) if fact.kind == "error" else "") for fact in self.facts)
+        found = ((fact, known.cure(fact.cure, fact.key) if fact.kind == "error" else "") for fact in self.facts)
         return Facts(tuple(fact._replace(about=cure) if cure else fact for fact, cure in found if cure != FORGOTTEN))
 
     def to_dict(self) -> list[list[Any]]:
@@ -139,13 +171,13 @@ def _told_again(later: Facts) -> Callable[[Fact], bool]:
     again and only the last time counts."""
     errors, deeds = later.of("error"), later.of("reached")
     seen = {(fact.source, fact.text) for fact in errors}
-    failed = {fact.key for fact in errors if fact.key and fact.about != REFUSED}
-    done = {fact.about for fact in deeds} - {""}
+    failed = {fact.key for fact in errors if fact.key and fact.cure != REFUSED}
+    done = {fact.repeatable for fact in deeds} - {""}
 
     def is_told(fact: Fact) -> bool:
         if fact.kind == "error":
-            return (fact.source, fact.text) in seen or (is_open(fact.about) and fact.key in failed)
-        return fact.kind == "reached" and fact.about in done
+            return (fact.source, fact.text) in seen or (is_open(fact.cure) and fact.key in failed)
+        return fact.repeatable in done
 
     return is_told
 

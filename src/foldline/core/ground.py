@@ -163,7 +163,7 @@ def _fed_back(ground: Ground, at: int, checkpoint: Checkpoint) -> Ground:
     said = checkpoint.facts.of("user")
     behind = ground.messages[at + 1 : at + 2]
     words = [(own_words(message), attached_to(message)) for message in behind]
-    covered = bool(words) and not suffix and words == [(fact.text, fact.about) for fact in said[-1:]]
+    covered = bool(words) and not suffix and words == [(fact.text, fact.attached) for fact in said[-1:]]
     start = at + 1 + covered
     pins = () if suffix else tuple(index for index in range(at) if not _is_guide(ground.messages[index]))
     return replace(

@@ -131,7 +131,7 @@ def states(facts: Facts, told: str = "") -> Iterator[Piece]:
     first = facts.of("open")[:FIRST_TASKS]
     for number, fact in enumerate(facts.of("open", "done")):
         mark = "[x]" if fact.kind == "done" else "[ ]"
-        status = f" ({head(on_one_line(fact.about), LONGEST_TASK)})" if fact.about else ""
+        status = f" ({head(on_one_line(fact.status), LONGEST_TASK)})" if fact.status else ""
         rank = RANKS["first tasks" if fact in first else "tasks" if fact.kind == "open" else "done"]
         named = f"#{fact.key} " if fact.key.isdecimal() else ""  # by which user and agent call it
         task = beginning(on_one_line(fact.text), LONGEST_TASK)
@@ -141,12 +141,12 @@ def states(facts: Facts, told: str = "") -> Iterator[Piece]:
         text = f"- The assistant asked, and has no answer yet: {quoted(fact.text)} [{fact.at + 1}]"
         yield Piece("waiting", text, RANKS["waiting"], PRESSING, fact.at)
     errors = facts.of("error")
-    fresh = [fact for fact in errors if fact.about in ("", REFUSED)][-FRESH_ERRORS:]
-    fresh += [fact for fact in errors if fact.about not in ("", REFUSED, LEFT)][-FRESH_CURED:]
+    fresh = [fact for fact in errors if fact.cure in ("", REFUSED)][-FRESH_ERRORS:]
+    fresh += [fact for fact in errors if fact.cure not in ("", REFUSED, LEFT)][-FRESH_CURED:]
     for fact in errors:
-        said = fact.about == REFUSED and is_remark(fact.text)
+        said = fact.cure == REFUSED and is_remark(fact.text)
         rank = RANKS["remarks" if said else "fresh errors" if fact in fresh else "errors"]
-        section = "refused" if fact.about == REFUSED else "errors"
+        section = "refused" if fact.cure == REFUSED else "errors"
         yield Piece(section, f"- {_trouble(fact, told)} [{fact.at + 1}]", rank, fact.at, fact.at)
     deeds = facts.of("reached")
     for fact in deeds:
@@ -169,15 +169,15 @@ def _done(key: str) -> str:
 def _trouble(fact: Fact, told: str) -> str:
     """What was tried, what it gave, and whether that is over. The cure names what was tried."""
     line = on_one_line(fact.text)
-    short = beginning(line, LONGEST_TOLD) if in_ticks(line) in told and fact.about != REFUSED else ""
+    short = beginning(line, LONGEST_TOLD) if in_ticks(line) in told and fact.cure != REFUSED else ""
     text = in_ticks(short if len(short) >= LONGEST_TOLD / 2 else beginning(line, LONGEST_ERROR))
-    if fact.about == REFUSED:
+    if fact.cure == REFUSED:
         words = f", with the words: {text}" if is_remark(fact.text) else ""
         return f"{_done(fact.key)}{words}"
-    if fact.about == LEFT:
+    if fact.cure == LEFT:
         return f"{text} — of {_done(fact.key)}, {LEFT}"
-    if fact.about:
-        return f"{text} — {on_one_line(fact.about)}"
+    if fact.cure:
+        return f"{text} — {on_one_line(fact.cure)}"
     tried = f" (of {_done(fact.key)})" if fact.key else ""
     return f"{text} — not seen to be cured{tried}"
 

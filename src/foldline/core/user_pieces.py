@@ -123,11 +123,11 @@ def _messages(
     ruling, stating = {fact.at for fact in facts.of("rule")}, stated(facts)
     for fact, worth in zip(messages, _worths(messages), strict=True):
         section = places.get(fact.at, "")
-        anew = fact.about or fact.at != first[fact.text] or not _is_quoted(fact.text, told)
+        anew = fact.attached or fact.at != first[fact.text] or not _is_quoted(fact.text, told)
         if section == "decisions" and not anew:
             continue
         if section:
-            about = next((_asked(found) for found in telling[fact.at] if found.about), "")
+            about = next((_asked(found) for found in telling[fact.at] if found.question), "")
             shorter = "\n".join(f"- {_quoted(found)}{_asked(found)}" for found in telling[fact.at])
             rules = "\n".join(f"- {_quoted(found)}" for found in telling[fact.at] if found.kind == "rule")
             fewer = sum(found.kind != "rule" for found in telling[fact.at])
@@ -137,7 +137,7 @@ def _messages(
             yield Piece(section, shorter, RANKS[section], fact.at, fact.at, shortest, longer)
         elif anew:
             pressing = PRESSING if fact.at in ruling or fact is messages[0] else 0
-            media = f" {_media(fact.about)}" if fact.about else ""
+            media = f" {_media(fact.attached)}" if fact.attached else ""
             text, *forms = (f"[{fact.at + 1}] {below(words)}{media}" for words in _forms(fact.text))
             longer = f"[{fact.at + 1}] {below(fact.text)}{media}" if len(fact.text) <= whole else ""
             longer = "" if longer == text else longer
@@ -169,16 +169,14 @@ def _place(message: Fact, telling: Mapping[int, Sequence[Fact]]) -> str:
     """Where a message stands whole that is short, or made of hardly more than rules and decisions; "" for others."""
     found = [fact for fact in telling.get(message.at, ()) if fact.text in message.text]
     length, mostly = len(message.text), 2 * sum(len(fact.text) for fact in found)
-    if not found or message.about or length > (LONG_MESSAGE if mostly >= length else SHORT_MESSAGE):
+    if not found or message.attached or length > (LONG_MESSAGE if mostly >= length else SHORT_MESSAGE):
         return ""
     return "rules" if any(fact.kind == "rule" for fact in found) else "decisions"
 
 
 def _asked(fact: Fact) -> str:
     """What the assistant had asked, by both its ends where it is long: a condition may stand in the last."""
-    if fact.kind != "decision" or not fact.about:
-        return ""
-    return f" (asked: {quoted(ends(on_one_line(fact.about), LONGEST))})"
+    return f" (asked: {quoted(ends(on_one_line(fact.question), LONGEST))})" if fact.question else ""
 
 
 def _worths(messages: Sequence[Fact]) -> Iterator[float]:
