@@ -16,8 +16,8 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from foldline.core.attempt import Folded
 from foldline.core.checkpoint import Checkpoint
-from foldline.core.compaction import Folded
 from foldline.core.cycles import pair
 from foldline.core.effects import Around, Effect, Keep, Known, Recall, Recalled, Save, Tell, ViewPlan
 from foldline.core.fold import carried

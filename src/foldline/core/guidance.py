@@ -13,8 +13,9 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
+from foldline.core.attempt import Folded
 from foldline.core.budget import Budget
-from foldline.core.compaction import Compaction, Folded
+from foldline.core.compaction import Compaction
 from foldline.core.effects import Asking
 from foldline.core.fold import guiding, newest_user
 from foldline.core.ground import Ground

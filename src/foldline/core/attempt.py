@@ -1,0 +1,216 @@
+"""One attempt at a fold: the checkpoint of everything before a cut, and the view with it.
+
+    cut, step, rooms ── fold ──> Folded, or None where the proof refused the view
+
+A step says how hard to try: how many messages are kept at least, how far results are shortened, how much is told. The
+first attempt may ask a model; what it wrote for a cut serves again at that cut. Which steps there are, which cut each
+has, and which attempt is taken, is decided in compaction.py. How much room a checkpoint has is reckoned in rooms.py,
+what it says is made in checkpoint.py, what lies before a cut is in spans.py, and the view behind it in views.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from foldline.core.checkpoint import Checkpoint, compose, framed, snapshot_of
+from foldline.core.cycles import Pairing
+from foldline.core.effects import Asking
+from foldline.core.fold import BrokenPromise, with_cycles
+from foldline.core.ground import Ground
+from foldline.core.meter import Meter
+from foldline.core.options import Options
+from foldline.core.prune import PruneSettings
+from foldline.core.receipt import IN_PART, Attempt
+from foldline.core.rooms import Rooms
+from foldline.core.shorten import shorten
+from foldline.core.spans import Spans
+from foldline.core.stubbing import only, stubbed
+from foldline.core.summarise import EXTRACTED, Span, Written, summarise
+from foldline.core.summary import render
+from foldline.core.views import Shown, Views
+from foldline.model import Message
+
+SNAPSHOT_SHARE = 0.12
+"""Share of the checkpoint that shows the latest folded messages."""
+SNAPSHOT_HEADING = 10
+"""Tokens above them."""
+CLAMPS = tuple(
+    PruneSettings(limit=limit, head=limit * 4 // 7, tail=limit * 2 // 7, protect=0, worthwhile=0)
+    for limit in (768_000, 384_000, 192_000, 96_000, 48_000, 24_000, 12_000, 6_000, 3_000, 1_500, 700, 260)
+)
+"""Results are shortened wherever they stand, no more than it takes."""
+FROM_SHARE = 0.3
+"""Share of the tokens of a conversation's end that notes on it may have."""
+SPARE = 24
+"""Tokens that may stay free in a checkpoint that quotes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """A view that fits, with everything that is to be kept of how it was made."""
+
+    shown: Shown
+    checkpoint: Checkpoint
+    span: Span
+    """What was folded."""
+    written: Written
+    left_out: tuple[tuple[str, int], ...] = ()
+    lost: int = 0
+    """How many of the user's rules it does not show. Those of a plan, which has many, are not among them."""
+    terse: bool = False
+    """Its checkpoint has hardly more than rules and open tasks."""
+
+    @property
+    def missing(self) -> int:
+        """How many rules it does not show, those of plans included."""
+        return dict(self.left_out).get("rules", 0)
+
+    @property
+    def cost(self) -> tuple[int, bool, int]:
+        """What it costs the user, the gravest first: rules that are lost; to know nothing but a plan's rules, and not
+        all of these; other rules of plans."""
+        return self.lost, self.terse and self.missing > 0, self.missing
+
+    @property
+    def covered(self) -> tuple[str, ...]:
+        """The names of the messages that were folded."""
+        return tuple(message.identity for message in self.span.messages)
+
+    @property
+    def view(self) -> tuple[Message, ...]:
+        return self.shown.mended.messages
+
+    @property
+    def tokens(self) -> int:
+        return self.shown.plan.tokens
+
+
+class Step(NamedTuple):
+    """How hard to try."""
+
+    name: str
+    keep: int
+    """Messages kept at least, beside what a model wrote …"""
+    least: int
+    """… and beside a log, which tells in order what was done before them."""
+    clamps: tuple[PruneSettings, ...] = ()
+    """How results may be shortened, the gentlest first."""
+    told: float = 1.0
+    """Share of its room that a checkpoint gets from a model …"""
+    quoted: float = 1.0
+    """… and from extraction, which loses more by being shorter."""
+    same_cut: bool = False
+    """The cut is that of the first attempt: what a model wrote serves again."""
+    clamp_user: bool = False
+    """The newest user message may be shown by its two ends."""
+    terse: bool = False
+    """The checkpoint has hardly more than the rules and the open tasks."""
+
+    @property
+    def is_last_resort(self) -> bool:
+        """Taken for want of another view that shows the rules."""
+        return self.terse or self.clamp_user
+
+    def share(self, *, by_model: bool) -> float:
+        """Of its room that a checkpoint gets."""
+        return self.told if by_model else self.quoted
+
+
+class Attempts:
+    """The attempts of one fold. What a model wrote, and what the proof refused, is remembered from one to the next."""
+
+    def __init__(
+        self, ground: Ground, options: Options, meter: Meter, pairing: Pairing, spans: Spans, views: Views
+    ) -> None:
+        self.ground, self.options, self.meter = ground, options, meter
+        self.pairing, self.spans, self.views = pairing, spans, views
+        self.asked: tuple[Attempt, ...] = ()
+        self.by_model: dict[int, Written] = {}
+        self.broken: list[str] = []
+        """Why views were not taken that the proof refused."""
+
+    def fold(self, cut: int, step: Step, rooms: Rooms, options: Options) -> Generator[Asking, list[Any], Folded | None]:
+        """One attempt."""
+        span, share, size = self.spans.span(cut), step.share(by_model=rooms.by_model), rooms.size
+        settings, stay = self._clamped(cut, step, rooms)
+        ledger = self.spans.ledger(span)
+        done = self.spans.as_it_is(ledger, span)
+        snapshot = self._snapshot(span, step, rooms)
+        frame = self.spans.frame(cut, span, terse=step.terse)
+        told = self.spans.told(cut, span, scarce=rooms.scarce or (step.terse and not step.clamp_user))
+        around = size(framed(frame)) + (size(snapshot) + SNAPSHOT_HEADING if snapshot else 0)
+        if step.terse:
+            room, space = rooms.terse(around, told), 0
+        else:
+            left, stay = self._left(share, cut, stay, rooms)
+            room, space = rooms.inside(share, around, told, done, left, stay)
+        written = yield from self._written(cut, span, space, options, rooms)
+        frame = replace(frame, author=written.author or frame.author)
+        composed = compose(written.summary, told, done, snapshot, frame, room, size)
+        spare = room - composed.tokens
+        if spare > SPARE and written.author == EXTRACTED and not composed.left_out:  # the log takes what notes leave
+            space = size(render(written.summary)) + spare
+            longer = yield from self._written(cut, span, space, replace(options, cheap=None, fallback=None), rooms)
+            fuller = compose(longer.summary, told, done, snapshot, frame, room, size)
+            if all(section == "read-files" for section, _ in fuller.left_out):  # nothing else gives way to a log
+                written, composed = longer, fuller
+        checkpoint = self.spans.checkpoint(cut, span, written, ledger, composed.text)
+        length = rooms.user(checkpoint.message, self.stay(cut, settings, rooms)) if step.clamp_user else 0
+        try:
+            shown = self.views.shown(cut, checkpoint, settings, length)
+        except BrokenPromise as broken:
+            self.broken.append(f"{step.name}: {broken}")
+            return None
+        short = (("summary", written.left_out), (IN_PART, composed.in_part))
+        left_out = (*composed.left_out, *((what, count) for what, count in short if count))
+        return Folded(shown, checkpoint, span, written, left_out, composed.lost, step.terse)
+
+    def _clamped(self, cut: int, step: Step, rooms: Rooms) -> tuple[PruneSettings | None, int]:
+        """How the results behind the cut are shortened, and the tokens that are left then."""
+        if not step.clamps:
+            return None, self.stay(cut, None, rooms)
+        most = rooms.clamped(step.share(by_model=rooms.by_model))
+        found = ((settings, self.stay(cut, settings, rooms)) for settings in step.clamps[:-1])
+        last = step.clamps[-1]
+        return next(((settings, stay) for settings, stay in found if stay <= most), (last, self.stay(cut, last, rooms)))
+
+    def stay(self, cut: int, settings: PruneSettings | None, rooms: Rooms) -> int:
+        """Tokens of the messages from `cut` on, as the view will have them."""
+        messages = self.ground.messages[cut:]
+        if settings is None and not self.ground.plan.stubs:
+            return sum(rooms.loose[cut:])
+        pinned = [self.ground.messages[pin] for pin in with_cycles(self.options.pins, self.pairing) if pin >= cut]
+        pruned = stubbed(messages, settings or only(self.options.prune), self.ground.plan.stubs, pinned)
+        there = sum(tokens for at, tokens in enumerate(rooms.each[cut:], cut) if at in rooms.stays)
+        return max(round(sum(map(self.meter.message, pruned.messages)) * self.meter.ratio) - there, 0)
+
+    def _left(self, share: float, cut: int, stay: int, rooms: Rooms) -> tuple[int, int]:
+        """What the messages that stay leave for the checkpoint, and their tokens. The end of a conversation may be much
+        shorter than what there is room for: notes on it are shorter still."""
+        if self.options.direction == "up-to":
+            return rooms.left(share, cut, stay), stay + rooms.shown(cut)
+        each = rooms.each
+        stay = sum(rooms.loose[:cut])
+        return min(rooms.left(share, len(each), stay), int(sum(each[cut:]) * FROM_SHARE)), stay
+
+    def _snapshot(self, span: Span, step: Step, rooms: Rooms) -> str:
+        """The latest folded messages; where there is no model, the work log ends with them."""
+        if not self.options.voices:
+            return ""
+        room = int(rooms.checkpoint(step.told, 0) * SNAPSHOT_SHARE)
+        return snapshot_of(span.messages, span.first, room, rooms.size)
+
+    def _written(
+        self, cut: int, span: Span, room: int, options: Options, rooms: Rooms
+    ) -> Generator[Asking, list[Any], Written]:
+        """The summary of a span, shortened to its room. What a model wrote for the same cut serves again."""
+        written = self.by_model.get(cut)
+        if written is None:
+            written = yield from summarise(span, options, room, rooms.size)
+            self.asked += written.attempts
+            if options.voices and written.author in (voice.name for voice in options.voices):
+                self.by_model[cut] = written
+        short = shorten(written.summary, room, rooms.size)
+        return replace(written, summary=short.summary, attempts=self.asked, left_out=short.left_out)
