@@ -107,6 +107,7 @@ PLAIN = [
     "the basic authorization scheme",
     "authorization: see the section on middleware2, authorization=required",
     '{"auth": "oauth2", "author": "somebody"}',
+    "auth: Optional[str] = None, self.auth = MultiDomainBasicAuth(",
     "docker run -u 1000:1000 img && curl -u $USER:$PASS x && git push -u origin main",
     "key-value store, fc-list, sk_buff, r8_unorm, secret_name, pul-ley, dapi, sig=ed25519",
     f"commit sk-{HEX[:12]} and time 12:AA:bb",

@@ -462,6 +462,23 @@ def test_row_05_a_newer_file_is_read_and_not_written(path):
     assert raw(path).execute("SELECT count(*) FROM sessions").fetchone() == (1,)
 
 
+def test_row_2_no_checkpoint_is_claimed_for_what_there_was_no_room_for(path):
+    """The notes are small and find room where the messages did not: they would stand for nothing."""
+    archive, talked = Archive(path), talk().conversation()
+    archive.keep(talked.with_messages(talked.messages[:2]))
+    names = [message.identity for message in talked.messages]
+    checkpoint = made("notes")
+    with pytest.raises(ArchiveError, match=f"were not kept, the first {names[2][:16]}"):
+        saved(archive, "a", checkpoint, covered=names, count=len(names))
+    assert archive.recall(("a",)) is None
+    assert archive.known([checkpoint.text]) == {}
+    assert list(archive.verify()) == []
+    archive.keep(talked)
+    saved(archive, "a", checkpoint, covered=names, count=len(names))
+    assert len(archive.expand(checkpoint.ref)) == len(names)
+    assert list(archive.verify()) == []
+
+
 # --- secrets: row 32 -----------------------------------------------------------------------------------------------
 
 

@@ -143,6 +143,11 @@ class TestSnippets:
         text = "a widget. " + "filler " * 100 + "widget and flange. " + "filler " * 100
         assert "⟪widget⟫ and ⟪flange⟫" in snippet(ask("widget flange"), text)
 
+    def test_a_rare_word_leads_to_its_place_however_often_the_other_stands_before_it(self):
+        text = "".join(f"line {number}\n" for number in range(3_000))
+        for query in ("line 2718", "2718 line"):
+            assert "⟪line⟫ ⟪2718⟫" in snippet(ask(query), text)
+
     def test_a_word_on_every_line_is_shown_from_the_first(self):
         assert snippet(ask("flange"), "flange line\n" * 90).startswith("⟪flange⟫ line ⟪flange⟫ line")
 

@@ -25,6 +25,7 @@ KEY = 16
 """Bytes of a key."""
 _TEXTS = ("key", "id", "role", "origin", "dialect", "tools")
 
+
 def admit(connection: sqlite3.Connection, state: State, row: Row) -> None:
     """Puts what a line says into the archive. The header, the end and unknown kinds say nothing."""
     if row["kind"] in _KINDS:

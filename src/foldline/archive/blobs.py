@@ -63,7 +63,9 @@ class Blobs:
 
     def shown(self, text: str) -> str:
         """What is known of a conversation besides its messages, such as its title: masked where their bytes are."""
-        return text if self._mask is None else self._mask(text.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
+        return (
+            text if self._mask is None else self._mask(text.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
+        )
 
     @property
     def wanting(self) -> int:

@@ -91,9 +91,7 @@ def forget_session(connection: sqlite3.Connection, name: str) -> Forgotten:
     done = _take(connection, own, blobs - elsewhere.keys(), Forgotten((), (name,), shared, kept))
     for blob, other in elsewhere.items():
         _let_go(connection, own, blob, other)
-    connection.execute(
-        "UPDATE sessions SET title = ?, source = '' WHERE name = ?", (forgotten(clock.time()), name)
-    )
+    connection.execute("UPDATE sessions SET title = ?, source = '' WHERE name = ?", (forgotten(clock.time()), name))
     return done
 
 

@@ -22,7 +22,7 @@ from foldline.core.effects import Recalled, Save, ViewPlan
 from foldline.core.prune import PruneSettings
 from foldline.dialects import jsontext
 from foldline.errors import ArchiveError, Corrupt, InputError, UnknownCheckpoint
-from foldline.model import digest
+from foldline.model import REF_LENGTH, digest
 
 AT_HAND = 64
 """Checkpoints, and plans, that are kept read."""
@@ -140,8 +140,10 @@ class Plans:
     def _must_be_kept(self, connection: sqlite3.Connection, covered: Sequence[str]) -> None:
         """No checkpoint stands for messages that there was no room for: nobody could bring them back."""
         there = self._blobs.ids(connection, map(bytes.fromhex, covered))
-        if missing := len(set(covered)) - len(there):
-            raise ArchiveError(f"{missing:,} of the messages that it stands for could not be kept")
+        missing = [name for name in covered if bytes.fromhex(name) not in there]
+        if missing:
+            many = f"{len(missing):,} messages that it stands for were not kept, the first {missing[0][:REF_LENGTH]}"
+            raise ArchiveError(f"{many}; with the next turn they are kept again")
 
     def _put(
         self,

@@ -151,14 +151,14 @@ def snippet(asked: Asked, text: str, length: int = SNIPPET) -> str:
 
 
 def _place(asked: Asked, text: str, length: int) -> int:
-    """Where the window with the most different terms begins."""
+    """The place around which the most different terms stand: a rare one leads there, and common ones are beside it."""
     lowered = text.replace("\u0130", "i").lower()  # the one letter that grows in lower case
-    places = sorted((at, number) for number, term in enumerate(asked.terms) for at in _places(lowered, term.needles))
     best, most = 0, 0
-    for nth, (start, _) in enumerate(places):
-        near = {number for at, number in places[nth : nth + MAX_TERMS] if at < start + length - _LEAD}
-        if len(near) > most:
-            best, most = start, len(near)
+    for at in sorted({at for term in asked.terms for at in _places(lowered, term.needles)}):
+        around = lowered[max(at - _LEAD, 0) : at + length - _LEAD]
+        near = sum(any(needle in around for needle in term.needles) for term in asked.terms)
+        if near > most:
+            best, most = at, near
     return best
 
 

@@ -79,15 +79,9 @@ def _once(text: str) -> Iterator[Secret]:
     if _PEM in text:
         yield from _private_keys(text)
     lowered = text.replace("\u0130", "i").lower()  # the one letter that grows in lower case, and would move the rest
-    if "bearer" in lowered:
-        yield from _header(text, lowered, "bearer")
-    if "authorization" in lowered:
-        yield from _header(text, lowered, "basic")
-        yield from _header(text, lowered, "authorization")
-    if "auth" in lowered:
-        yield from _header(text, lowered, "auth")
-    if "curl" in lowered:
-        yield from (secret for flag in _LOGIN_FLAGS for secret in _header(text, lowered, flag))
+    for hint, words in _WORDS.items():
+        if hint in lowered:
+            yield from (secret for word in words for secret in _header(text, lowered, word))
     for hint in NAME_HINTS:
         if hint in lowered:
             yield from _assigned(text, lowered, hint)
@@ -197,11 +191,12 @@ def _header(text: str, lowered: str, word: str) -> Iterator[Secret]:
 
 
 def _is_login(body: str) -> bool:
-    """User and password in base64, with the colon between them."""
+    """User and password in base64, with the colon between them. A word that happens to be base64 says no text."""
     try:
-        return b":" in base64.b64decode(body, validate=True)
+        said = base64.b64decode(body, validate=True).decode()
     except ValueError:
         return False
+    return ":" in said and said.isprintable()
 
 
 def _is_token(body: str) -> bool:
@@ -214,6 +209,8 @@ def _is_password(body: str) -> bool:
 
 _SAYS = r"[ \t\\\"']{0,6}+[:=][ \t\\\"']{0,6}+"
 _LOGIN_FLAGS = (" -u", " --user")
+_WORDS = {"bearer": ("bearer",), "authorization": ("basic", "authorization"), "auth": ("auth",), "curl": _LOGIN_FLAGS}
+"""The words that a login follows, where something tells that they may be there."""
 _FLAGGED = re.compile(r"(?:=|[ \t]{0,3}+)[\"']?+[^\s:\"'`\\]{1,100}+:(?P<body>[^\s\"'`\\]{1,200}+)")
 _HEADERS: Mapping[str, tuple[str, re.Pattern[str], Callable[[str], bool]]] = {
     "bearer": (
@@ -227,7 +224,7 @@ _HEADERS: Mapping[str, tuple[str, re.Pattern[str], Callable[[str], bool]]] = {
         _is_token,
     ),
     "auth": ("authorization", re.compile(_SAYS + r"(?P<body>[A-Za-z0-9+/]{6,}+={0,2}+)"), _is_login),
-    **{flag: ("password", _FLAGGED, _is_password) for flag in _LOGIN_FLAGS},
+    **dict.fromkeys(_LOGIN_FLAGS, ("password", _FLAGGED, _is_password)),
     "basic": ("authorization", re.compile(r"[ \t]{1,3}+(?P<body>[A-Za-z0-9+/]{6,}+={0,2}+)"), _is_login),
 }
 
