@@ -517,6 +517,14 @@ class TestPlan:
         assert "Mine" in foldline("plan", *beside, "--scope", "x").out.decode()
         assert list(home.iterdir()) == []
 
+    def test_its_options_may_stand_behind_what_is_to_be_done(self, foldline, home, tmp_path):
+        beside = ("--scope", "x", f"--archive={tmp_path / 'a.db'}", "--json")
+        assert told(foldline("plan", "create", "Mine", "One", *beside))["ok"] is True
+        assert told(foldline("plan", "list", *beside))["plans"][0]["title"] == "Mine"
+        assert told(foldline("plan", "note", *beside, "--", "--scope"))["changed"] is True
+        assert list(home.iterdir()) == []
+        assert foldline("plan", "list", "--archive").code == 2
+
 
 def told_wrong(ran):
     assert ran.code == 4

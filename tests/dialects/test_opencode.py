@@ -278,6 +278,30 @@ def test_messages_made_here_are_turns_of_their_own(export):
     assert again.messages[4].parts[0].url == "https://x/y"
 
 
+@given(st.integers(0, 4), st.sets(st.integers(0, 4)), st.integers(1, 3))
+def test_messages_made_here_stand_where_opencode_sorts_them_and_hold_what_it_demands(place, left, folds):
+    export = Export()
+    for n in range(5):
+        asked = export.user(str(n), agent="build", model={"providerID": "p", "modelID": "m"})
+        export.says(str(n), parentID=asked, providerID="p", mode="build", agent="build", path={"cwd": "/", "root": "/"})
+    conversation = export.read()
+    for _ in range(folds):
+        kept = [m for m in conversation.messages if m.text.isdigit() and int(m.text) in left]
+        made = [Message(role, Origin.SUMMARY, (Text(f"as {role}"), Text("more"))) for role in ("user", "assistant")]
+        conversation = load(OPENCODE.write(conversation.with_messages([*kept[:place], *made, *kept[place:]])))
+        turns = [json.loads(row) for row in conversation.layout.rows]
+        places = [(turn["info"]["time"]["created"], turn["info"]["id"]) for turn in turns]
+        assert places == sorted(set(places))
+        assert max(len(name) for _, name in places) <= len("msg_0") + 12  # not longer with every fold
+        for turn in (turn for turn in turns if turn["parts"][0].get("text", "").startswith("as ")):
+            assert [part["text"] for part in sorted(turn["parts"], key=lambda part: part["id"])][1] == "more"
+            demanded = {
+                "user": {"agent", "model"},
+                "assistant": {"parentID", "modelID", "mode", "path", "cost", "tokens"},
+            }
+            assert demanded[turn["info"]["role"]] <= turn["info"].keys()
+
+
 def test_a_conversation_made_from_nothing_is_written(export):
     made = [
         Message("user", Origin.USER, (Text("go"), Opaque("x", {"type": "x"}))),

@@ -160,6 +160,31 @@ def test_the_live_branch_leads_to_the_last_entry(tree):
     assert texts(tree.read("all")) == ["one", "wrong way", "went wrong", "right way"]
 
 
+def test_an_entry_that_was_torn_does_not_take_with_it_what_stood_before(tree):
+    tree.user("one")
+    tree.says(text("two"))
+    tree.user("three")
+    tree.says(text("four"))
+    lines = tree.data().splitlines(keepends=True)
+    conversation = load(b"".join([*lines[:2], lines[2][:40] + b"\n", *lines[3:]]))
+    assert texts(conversation) == ["one", "three", "four"]
+    assert [notice.code for notice in conversation.notices] == ["malformed", "torn-off"]
+    made = Message("user", Origin.SUMMARY, (Text("so far"),))
+    written = PI.write(conversation.with_messages([made, *conversation.messages[1:]]))
+    assert texts(load(written)) == ["so far", "three", "four"]
+    named = {row["id"]: row for row in (json.loads(line) for line in written.splitlines() if line.endswith(b"}"))}
+    assert named["e3"]["parentId"] in named  # pi itself finds its way back
+    shorter = conversation.messages[2].with_parts([Text("4")])
+    pruned = PI.write(conversation.with_messages([*conversation.messages[:2], shorter]))
+    assert pruned.splitlines(keepends=True)[3] == lines[3]  # while nothing goes and nothing comes, rows are left alone
+
+
+def test_a_branch_from_before_the_file_is_no_reason_to_look_further(tree):
+    tree.message("user", [text("one")], parent="elsewhere")
+    assert texts(tree.read()) == ["one"]
+    assert tree.read().notices == ()
+
+
 def test_a_chain_that_bites_its_tail_ends(tree):
     tree.user("one", parent="e2")
     tree.user("two")

@@ -6,6 +6,7 @@ The agenda lies beside the archive, in a file of its own.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,29 @@ _PLAN = click.option("--plan", type=int, metavar="N", help="Which plan; else the
 _TASK = click.argument("task", type=int)
 
 
-@click.group("plan", invoke_without_command=True)
+class Plan(click.Group):
+    """Takes its own options also behind the name of what is to be done, where every other command has them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, _own_first(args))
+
+
+def _own_first(args: Sequence[str]) -> list[str]:
+    """The arguments with the group's own options ahead of the others. What stands behind "--" is left alone."""
+    own, others, rest = list[str](), list[str](), iter(args)
+    for arg in rest:
+        if arg == "--":
+            others += [arg, *rest]
+        elif arg == "--json" or arg.startswith(("--archive=", "--scope=")):
+            own.append(arg)
+        elif arg in ("--archive", "--scope") and (value := next(rest, None)) is not None:
+            own += [arg, value]
+        else:
+            others.append(arg)
+    return [*own, *others]
+
+
+@click.group("plan", cls=Plan, invoke_without_command=True)
 @ARCHIVE
 @click.option("--scope", metavar="NAME", help="Whose plans, as the agent's program names it; else this folder's.")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs.")

@@ -11,7 +11,7 @@ matter.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
@@ -24,6 +24,12 @@ from foldline.model import Compaction, Conversation, Head, Message, Notice, Orig
 
 _SLOT = "messages"
 Turn = Mapping[str, Any]
+_COPIED = {"user": ("agent", "model"), "assistant": ("parentID", "modelID", "providerID", "mode", "agent", "path")}
+"""By role, what a new turn takes over from the nearest: opencode imports none without it."""
+_SPENT = {"cost": 0, "tokens": {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}}}
+"""What an answer that nobody was asked for has cost."""
+_BEFORE = "-"
+"""Sorts before every character that opencode's ids are made of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,16 @@ class Fold:
     def order(self, count: int) -> list[int]:
         """The turns that are live after it, in the order in which the model sees them."""
         return [self.asked, self.summary, *range(self.kept, self.asked), *range(self.summary + 1, count)]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Where new turns are put: opencode sorts turns by time and id, so theirs begin with `stem`."""
+
+    stem: str = "msg_"
+    session: Any = ""
+    created: Any = 0
+    copied: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 class OpenCode(Dialect):
@@ -70,7 +86,7 @@ class OpenCode(Dialect):
     def write(self, conversation: Conversation) -> bytes:
         layout = conversation.layout
         if not isinstance(layout, Listed):
-            rows = _new_rows(conversation.messages, {})
+            rows = _new_rows(conversation.messages, Beside())
             return jsontext.join_object({"info": b"{}", _SLOT: jsontext.join_list(rows)})
         if conversation.messages is layout.messages:
             return layout.whole()
@@ -172,14 +188,15 @@ def _rewritten(layout: Listed, messages: Sequence[Message]) -> list[bytes]:
     live = folds[-1] if folds else None
     summary = live.summary if live else START
     todo = plan(layout, _taking_over(messages, summary), summary)
-    added = {run.after: _new_rows(run.messages, turns[run.after]["info"] if turns else {}) for run in todo.made}
     stay = {live.asked, live.summary} if live else set()
+    gone = todo.gone - stay
+    added = {run.after: _new_rows(run.messages, _beside(turns, run.after, gone)) for run in todo.made}
     rows = list(added.get(START, ()))
     for row, data in enumerate(layout.rows):
         held = todo.changed.get(row, () if row in todo.gone & stay else None)
         if held is not None:
             rows.append(_rebuilt(data, turns[row], held))
-        elif row not in todo.gone:
+        elif row not in gone:
             rows.append(data)
         rows += added.get(row, ())
     return rows
@@ -198,7 +215,26 @@ def _rebuilt(data: bytes, turn: Turn, held: Sequence[Message]) -> bytes:
     return data if new == turn else jsontext.encode(new)
 
 
-def _new_rows(messages: Sequence[Message], beside: Mapping[str, Any]) -> list[bytes]:
+def _beside(turns: Sequence[Turn], after: int, gone: frozenset[int]) -> Beside:
+    """The place behind that turn, among those that are left: behind the last one up to it, else before the next."""
+    infos = [turn["info"] for turn in turns]
+    behind = [info for row, info in enumerate(infos) if row <= after and row not in gone][-1:]
+    ahead = [info for row, info in enumerate(infos) if row > after and row not in gone][:1]
+    info: Mapping[str, Any] = next(iter([*behind, *ahead, *infos]), {})
+    name = str(info.get("id") or Beside.stem)
+    stem = name if behind else name[:-1] + _BEFORE if ahead else Beside.stem
+    created = info["time"].get("created", 0) if isinstance(info.get("time"), dict) else 0
+    nearest = [*reversed(infos[: after + 1]), *infos[after + 1 :]]
+    return Beside(stem, info.get("sessionID", ""), created, {role: _shared(role, nearest) for role in _COPIED})
+
+
+def _shared(role: str, infos: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """What a new turn of this role takes over from the first of these that has the role."""
+    info = next((info for info in infos if info.get("role") == role), {})
+    return {key: info[key] for key in _COPIED[role] if key in info}
+
+
+def _new_rows(messages: Sequence[Message], beside: Beside) -> list[bytes]:
     """Turns for messages made here: results stand in the turn of their calls."""
     turns: list[list[Message]] = []
     for message in messages:
@@ -209,15 +245,17 @@ def _new_rows(messages: Sequence[Message], beside: Mapping[str, Any]) -> list[by
     return [_new_row(turn, beside, number) for number, turn in enumerate(turns)]
 
 
-def _new_row(messages: Sequence[Message], beside: Mapping[str, Any], number: int) -> bytes:
+def _new_row(messages: Sequence[Message], beside: Beside, number: int) -> bytes:
     first = messages[0]
     role = "assistant" if first.role == "assistant" else "user"
-    name = digest(jsontext.encode([beside.get("id"), number, first.identity]))[:26]
-    info = {"id": f"msg_{name}", "sessionID": beside.get("sessionID", ""), "role": role, "time": beside.get("time", {})}
+    name = f"{beside.stem}{number:04}{digest(jsontext.encode([beside.stem, number, first.identity]))[:8]}"
+    known = {"id": name, "sessionID": beside.session, "role": role, "time": {"created": beside.created}}
+    info = {**known, **beside.copied.get(role, {}), **(_SPENT if role == "assistant" else {})}
     results = {result.call_id: result for message in messages for result in message.results}
     called = {call.id for message in messages for call in message.calls}
     parts = [p for m in messages for p in m.parts if not isinstance(p, ToolResult) or p.call_id not in called]
     made = [opencode_parts.new_part(part, info, results) for part in parts]
     if first.origin is Origin.SUMMARY and role == "user":
         made = [{**part, "synthetic": True, "metadata": {"origin": first.origin.value}} for part in made]
-    return jsontext.encode({"info": info, "parts": made})
+    ordered = [{**part, "id": f"prt_{place:04}{part['id'][4:]}"} for place, part in enumerate(made)]
+    return jsontext.encode({"info": info, "parts": ordered})

@@ -15,7 +15,7 @@ from typing import Any
 from foldline.dialects import anthropic, lines, mending, pi_write
 from foldline.dialects.base import Lined, Source
 from foldline.dialects.lined import History, LineDialect
-from foldline.dialects.pi_entries import PEEK, Entry, first_kept, origin, speaks, way
+from foldline.dialects.pi_entries import PEEK, Branch, Entry, first_kept, origin, speaks, torn_off, way
 from foldline.dialects.pi_words import read_entry
 from foldline.model import Compaction, Conversation, Head, Message, Notice, Part
 
@@ -52,7 +52,7 @@ class Pi(LineDialect):
             Head(model=_model(entries, branch.path)),
             self.grammar,
             Lined(source, split.rows, messages),
-            (*split.notices, *left),
+            (*split.notices, *_torn(entries, branch), *left),
             tuple(_compactions(entries, whole)),
         )
 
@@ -60,6 +60,13 @@ class Pi(LineDialect):
         entries = {row: e for row, e in enumerate(lines.split(layout.rows, PEEK).values) if e is not None}
         branch = way(entries)
         return pi_write.rewrite(layout, messages, entries, branch)
+
+
+def _torn(entries: Mapping[int, Entry], branch: Branch) -> Iterable[Notice]:
+    number = len(torn_off(entries).keys() & set(branch.path))
+    if number:
+        text = f"{number} entries name a parent that is not there; each is taken for a child of the entry before it"
+        yield Notice("torn-off", text)
 
 
 def _once(entries: Mapping[int, Entry]) -> list[int]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -89,17 +90,25 @@ class Branch:
 
 
 def way(entries: Mapping[int, Entry]) -> Branch:
-    """From the last entry back to the root; the whole file where entries have no ids."""
+    """From the last entry back to the root, over what was torn; the whole file where entries have no ids."""
     rows = [row for row, entry in entries.items() if entry.type != "session"]
     if not any(entries[row].id for row in rows):
         return _branch(entries, rows)
     places = {entries[row].id: row for row in rows if entries[row].id}
+    torn = torn_off(entries)
     path, at = dict[int, None](), rows[-1] if rows else None
     while at is not None and at not in path:
         path[at] = None
-        parent = entries[at].parent_id
-        at = places.get(parent) if parent else None
+        at = places.get(entries[at].parent_id or None, torn.get(at))
     return _branch(entries, list(path)[::-1])
+
+
+def torn_off(entries: Mapping[int, Entry]) -> dict[int, int]:
+    """Entries whose parent is not in the file, as when its line was damaged, and the one before each: it stands in for
+    the parent, or all that was said before would be lost."""
+    rows = [row for row, entry in entries.items() if entry.type != "session"]
+    names = {entries[row].id for row in rows} | {None, ""}
+    return {row: before for before, row in pairwise(rows) if entries[row].parent_id not in names and entries[before].id}
 
 
 def _branch(entries: Mapping[int, Entry], path: Sequence[int]) -> Branch:

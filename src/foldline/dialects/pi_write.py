@@ -12,7 +12,7 @@ from typing import Any
 from foldline.dialects import jsontext, mending
 from foldline.dialects.base import Lined, plain_text
 from foldline.dialects.lined import START, Links, Made, assemble, line_end, owners, plan, share
-from foldline.dialects.pi_entries import Branch, Entry
+from foldline.dialects.pi_entries import Branch, Entry, torn_off
 from foldline.dialects.pi_words import new_message, write_entry
 from foldline.model import Message, digest
 
@@ -30,8 +30,10 @@ def rewrite(layout: Lined, messages: Sequence[Message], entries: Mapping[int, En
     links = _links(len(layout.rows), entries)
     gone = (todo.gone | emptied) - {fold}
     gone |= links.twins(gone)
+    torn = {row: links.ids[before] for row, before in torn_off(entries).items()} if gone or todo.made else {}
+    links = links.under(torn)
     added, parents = _added(links, gone, todo.made, entries)
-    for row, parent in {**links.mended(gone), **parents}.items():
+    for row, parent in {**torn, **links.mended(gone), **parents}.items():
         built[row] = _changed(built.get(row, layout.rows[row]), {"parentId": parent or None})
     if fold is not None and branch.kept in branch.path:
         kept = branch.path[branch.path.index(branch.kept) :]
