@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.core import budget
-from foldline.errors import InputError, MalformedInput
+from foldline.errors import InputError, InvalidSetting, MalformedInput
 from foldline.models import COLUMNS, UNKNOWN_WINDOW, Budget, candidates, lookup, spelling, table
 
 
@@ -148,3 +148,9 @@ def test_every_row_is_usable():
 def test_any_name_gets_an_answer(name):
     assert lookup(name).window > 0
     assert len(set(candidates(name))) == len(candidates(name))
+
+
+@pytest.mark.parametrize("name", [None, 7, ["gpt-5"]])
+def test_what_is_no_name_is_refused_with_what_to_give(name):
+    with pytest.raises(InvalidSetting, match="give its name"):
+        Budget.for_model(name)

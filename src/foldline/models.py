@@ -26,7 +26,7 @@ from typing import Any, Self, Unpack
 
 from foldline.core import budget
 from foldline.core.budget import ModelInfo
-from foldline.errors import InputError, MalformedInput
+from foldline.errors import InputError, InvalidSetting, MalformedInput
 from foldline.model import Notice
 
 UNKNOWN_WINDOW = 32_768
@@ -53,6 +53,8 @@ class Budget(budget.Budget):
         cls, name: str, *, reserve: int | None = None, max_bytes: int | None = None, **marks: Unpack[budget.Marks]
     ) -> Self:
         """The budget of a model; its `notices` say so when the model is not known."""
+        if not isinstance(name, str):
+            raise InvalidSetting(f"the model is {name!r}; give its name, such as 'claude-sonnet-4-5'")
         return cls.of(lookup(name), reserve=reserve, max_bytes=max_bytes, **marks)
 
 

@@ -281,6 +281,6 @@ def test_no_cut_parts_a_provider_s_own_answer_from_what_it_names(messages, gramm
             needed = part.extra.get("tool_use_id") if type(part) is Opaque else None
             if needed in named:
                 assert cuts.isdisjoint(range(named[needed] + 1, index + 1))
-            if type(part) is Opaque and part.kind in ("server_tool_use", "item_reference", "odd"):
-                if any(one.role == "assistant" for one in messages[: index + 1]):
-                    named[part.extra["id"]] = index
+            stands = any(one.role == "assistant" for one in messages[: index + 1])
+            if stands and type(part) is Opaque and part.kind in ("server_tool_use", "item_reference", "odd"):
+                named[part.extra["id"]] = index

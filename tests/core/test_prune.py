@@ -339,3 +339,12 @@ def test_opaque_bulk_is_not_ours_to_cut():
 @pytest.mark.parametrize("messages", [(), talk(1), (Message("system", Origin.SYSTEM, (Text("x" * 9_000),)),)])
 def test_a_history_without_results_is_given_back(messages):
     assert prune(messages, EAGER).messages is messages
+
+
+def test_in_a_view_that_came_back_a_result_that_is_the_same_again_is_another():
+    """Some providers use their ids over and over; what stands as a stub already counts as the first of its kind."""
+    first = prune((carrier(result()), *talk(4)), EAGER)
+    sent = tuple(replace(message, raw=repr(message.parts).encode()) for message in first.messages)
+    later = (*sent, carrier(result()), *talk(4))
+    assert prune(later, PruneSettings(worthwhile=1 << 62), first.plan).messages == later
+    assert [stub.again for stub in prune(later, EAGER, first.plan).stubs] == [1]

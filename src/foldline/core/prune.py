@@ -32,6 +32,10 @@ LONGEST_WORD = 60
 """Characters that a cut moves to spare a word. Longer ones are data, and may be cut."""
 _REMINDER, _REMINDER_ENDS = "<system-reminder>", "</system-reminder>"
 """What Claude Code puts behind the results of its tools."""
+_LEFT_OUT = "left out here; original"
+_ORIGINAL = re.compile(rf"{_LEFT_OUT} (\w+)")
+"""How a stub names what it stands for."""
+_MARKED = _LEFT_OUT.encode()
 LEAST_GAIN = 64
 """Characters a stub must save at the least: its marker has about forty tokens, and less text may have had fewer."""
 
@@ -114,9 +118,12 @@ def _candidates(messages: tuple[Message, ...], settings: PruneSettings) -> Itera
     """Every result before the protected tail that could be a stub."""
     seen: Counter[tuple[str, str]] = Counter()
     for index, message in enumerate(messages[: max(0, len(messages) - settings.protect)]):
-        if message.raw is not None and len(message.raw) <= settings.limit:
+        came_back = message.raw is not None and _MARKED in message.raw
+        if message.raw is not None and len(message.raw) <= settings.limit and not came_back:
             continue  # as nearly always: in so few bytes there is no result of so many characters
         for nth, result in enumerate(message.results):
+            if came_back and (original := _ORIGINAL.search(result.text)) is not None:  # a stub, in a view
+                seen[result.call_id, original[1]] += 1
             if _length(result) > settings.limit:
                 ref = result.ref
                 again = seen[result.call_id, ref]
@@ -217,7 +224,7 @@ def _from_word(text: str, last: str) -> str:
 
 def _marker(removed: int, ref: str, recall_tool: str) -> str:
     how = f'; {recall_tool}("{ref}") shows it whole' if recall_tool else ""
-    return f"[… {removed:,} characters left out here; original {ref}{how} …]"
+    return f"[… {removed:,} characters {_LEFT_OUT} {ref}{how} …]"
 
 
 def _error_lines(text: str, room: int) -> str:
@@ -234,5 +241,5 @@ def _error_lines(text: str, room: int) -> str:
 
 def _name_media(part: Media, ref: str) -> Media | Text:
     """An old image is named, not shown: its bytes weigh on every request."""
-    name = f"[{part.kind} {part.mime} of {len(part.data):,} base64 characters left out here; original {ref}]"
+    name = f"[{part.kind} {part.mime} of {len(part.data):,} base64 characters {_LEFT_OUT} {ref}]"
     return Text(name) if len(part.data) > len(name) else part

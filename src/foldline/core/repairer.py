@@ -89,5 +89,10 @@ class Untouched(Repairer):
     """For a history that lies with the provider: of that only the end is in sight, and what a result there answers is
     not. Nothing of it is mended."""
 
-    def repair(self, messages: tuple[Message, ...], *, thinking: bool = False) -> Repaired:
+    def repair(
+        self,
+        messages: tuple[Message, ...],
+        *,
+        thinking: bool = False,  # noqa: ARG002 - as of any other
+    ) -> Repaired:
         return Repaired(messages)
