@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from foldline.callers import caller
 from foldline.callers.gemini import GeminiWire
 from foldline.callers.ollama import OllamaWire
+from foldline.callers.openai import without_thought
 from foldline.core.asking import Ask, Reply
 
 from .providers import ASK, CASES, TEXT, base_of
@@ -41,6 +44,14 @@ def test_text_alone_is_read_and_why_it_ended(server, case, name):
     reply = caller(case.name, base_url=base_of(case, server.url)).ask(ASK)
     assert (reply.text, reply.stop) == (text, stop)
     assert len(server.heard) == 1
+
+
+@pytest.mark.parametrize("piece", ["</s>", "<|a|>", "\n<|a|> ", "[THINK]", "<think>", "<|channel|>"])
+def test_a_reply_made_of_marks_takes_linear_time(piece):
+    start = time.perf_counter()
+    without_thought(piece * (200_000 // len(piece)) + "x")
+    without_thought("x" + piece * (200_000 // len(piece)))
+    assert time.perf_counter() - start < 3
 
 
 @EACH

@@ -17,7 +17,7 @@ from foldline.core.meter import Meter
 from foldline.core.options import Options, Voice
 from foldline.core.prune import PruneSettings
 from foldline.errors import Busy, CannotFit, Full, Overflow, RateLimited
-from foldline.model import Message, Origin, ToolCall
+from foldline.model import Message, Origin, Text, ToolCall
 from foldline.sources import write
 from foldline.testing import SUMMARY, Session, play
 
@@ -123,6 +123,22 @@ def test_replies_that_are_no_summary_never_become_one(stop):
     )
     assert view.receipt.author == "extraction, without a model"
     assert "The goal, as told." not in view.checkpoint.text
+
+
+def test_whose_reply_was_cut_off_may_write_more_the_second_time():
+    asked = []
+
+    def answer(effect):
+        asked.extend(effect.asks)
+        return [Reply(SUMMARY, stop="length" if len(asked) == 1 else "end")]
+
+    options = Options(ROOM, cheap=Voice("thinker", window=100_000))
+    view = play(
+        steps(long_session(), options), [(Keep, None), (Recall, None), (Asking, answer), (Asking, answer), (Save, None)]
+    )
+    assert view.receipt.author == "thinker"
+    assert asked[0].max_tokens < asked[1].max_tokens <= Voice("thinker").max_tokens
+    assert "length limit; be briefer" in asked[1].prompt
 
 
 def test_a_record_too_long_for_the_summariser_is_read_in_pieces_that_cover_everything():
@@ -239,6 +255,45 @@ def test_a_previous_checkpoint_too_long_for_the_summariser_is_read_in_pieces_too
     assert all(f"I changed name_{number} in" in prompts for number in range(400))
     assert "cat part_20.txt" in prompts
     assert all(Meter(Estimator()).text(ask.prompt) < 6_000 for ask in asks)
+    assert not any("There is a checkpoint already" in ask.prompt for ask in asks), "none shows the whole of it"
+
+
+def test_only_the_piece_with_the_previous_checkpoint_is_told_of_one():
+    session = long_session()
+    first = play(steps(session), [(Keep, None), (Recall, None), (Save, None)])
+    for number in range(12, 40):
+        session.tools(("Bash", json.dumps({"command": f"cat part_{number}.txt"}), f"{number}\n{LISTING}"))
+    asks = []
+
+    def answered(effect):
+        asks.extend(effect.asks)
+        return [Reply(SUMMARY) for _ in effect.asks]
+
+    options = Options(ROOM, cheap=Voice("small", window=6_000))
+    view = driven(steps(session, options), {Recall: lambda _: Recalled(first.plan, first.checkpoint), Asking: answered})
+    told = [("[previous checkpoint]\n" in ask.prompt, "There is a checkpoint already" in ask.prompt) for ask in asks]
+    assert told[0] == (True, True)
+    assert len(told) > 2
+    assert set(told[1:]) == {(False, False)}
+    assert view.checkpoint.recipe.version == "update/1"
+
+
+def test_what_the_user_wants_of_summaries_holds_for_later_ones_too():
+    session = long_session()
+    words = Text("Sort the handlers.\n\n## Compact Instructions\nKeep every SQL statement.")
+    session.messages[0] = Message("user", Origin.USER, (words,))
+    first = play(steps(session), [(Keep, None), (Recall, None), (Save, None)])
+    for number in range(12, 24):
+        session.tools(("Bash", json.dumps({"command": f"cat part_{number}.txt"}), f"{number}\n{LISTING}"))
+    asks = []
+
+    def answered(effect):
+        asks.extend(effect.asks)
+        return [Reply(SUMMARY) for _ in effect.asks]
+
+    world = {Recall: lambda _: Recalled(first.plan, first.checkpoint), Asking: answered}
+    driven(steps(session, Options(ROOM, cheap=Voice("cheap", window=100_000))), world)
+    assert "> Keep every SQL statement." in asks[0].prompt
 
 
 def test_a_checkpoint_that_comes_back_as_input_is_known_by_its_text_and_not_nested():

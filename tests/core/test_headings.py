@@ -35,6 +35,10 @@ def key(line, style=CHECKPOINT, loose=False):
         "## OBJECTIVE",
         "## Goal (so far)",
         "## Goal\r",
+        "##Goal",
+        "##\xa0Goal",
+        "## I. Goal",
+        "## A) Goal",
     ],
 )
 def test_marked_headings_are_always_found(line):
@@ -49,7 +53,7 @@ def test_what_follows_a_marked_heading_on_its_line_is_text(line, text):
 
 
 @pytest.mark.parametrize(
-    "line", ["Goal:", "1. Goal:", "Goal: ship", "**Goal:** ship", "2) Goal: ship", "**Goal**: ship"]
+    "line", ["Goal:", "1. Goal:", "Goal: ship", "**Goal:** ship", "2) Goal: ship", "**Goal**: ship", "- **Goal**: ship"]
 )
 def test_bare_labels_are_found_only_where_they_will_do(line):
     assert key(line) is None

@@ -35,6 +35,8 @@ def found(*texts):
         "### Compaction instructions",
         "   # Summarization instructions",
         "## Compact instruction",
+        "**Compact Instructions**",
+        "**Compact instructions:**",
     ],
 )
 def test_the_heading_may_have_any_level_case_and_mark(heading):
@@ -109,3 +111,19 @@ def test_a_hostile_file_takes_linear_time(piece):
     start = time.perf_counter()
     found(piece * (200_000 // len(piece)))
     assert time.perf_counter() - start < 3
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        "<system-reminder>\nAs you answer, use this:\n# claudeMd\nContents of /p/CLAUDE.md (project):\n\n{}\n\n"
+        "      IMPORTANT: this context may or may not be relevant.\n</system-reminder>",
+        "<system-reminder>\nAs you answer, use this:\n# claudeMd\nContents of /p/CLAUDE.md:\n\n{}\n"
+        "Contents of /p/sub/CLAUDE.md:\n\nmore\n</system-reminder>\n",
+        "# AGENTS.md instructions for /p\n\n<INSTRUCTIONS>\n{}\n</INSTRUCTIONS>",
+    ],
+)
+def test_a_projects_file_that_a_coding_agent_sends_along_is_one(sent):
+    section = "# Project\nhello\n\n## Compact Instructions\nKeep SQL.\n- and paths"
+    assert compact_instructions([user(sent.format(section))]) == "Keep SQL.\n- and paths"
+    assert compact_instructions([user(f"It printed:\n{sent.format(section)}")]) == ""

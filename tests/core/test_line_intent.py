@@ -152,3 +152,9 @@ def test_hostile_lines_are_read_in_linear_time(piece):
     list(told(line))
     quotes(line)
     assert time.perf_counter() - start < 3
+
+
+@pytest.mark.parametrize("line", ["Decision (user): drop it", "The user opted to drop it", "Rule (the user): no tabs"])
+def test_who_decided_may_stand_in_brackets(line):
+    assert quotes(line)
+    assert not quotes("The viewer role (user) gets 403")

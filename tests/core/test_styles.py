@@ -69,6 +69,9 @@ def test_a_checkpoint_has_done_in_progress_and_blocked_under_progress():
     [
         ("## 3. **Key Decisions** (updated):", "key decisions"),
         ("Section 4: Next Steps", "next steps"),
+        ("IV. Next Steps", "next steps"),
+        ("b) Next Steps", "next steps"),
+        ("A Goal", "a goal"),
         ("🎯 Goal", "goal"),
         ("Constraints & Preferences", "constraints and preferences"),
         ("next_steps", "next steps"),

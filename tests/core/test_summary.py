@@ -104,6 +104,14 @@ WANTED = {"goal": "ship it", "next": "1. test\n2. push"}
         '{"goal": "ship it", "next_steps": ["test", "push"]}',
         '{"summary": {"Goal": " ship it ", "blocked": null, "Next Steps": ["test", "push"]}}',
         '```json\n{"goal": "ship it", "next": ["test", "push"]}\n```',
+        '{"summary": "## Goal\\nship it\\n## Next Steps\\n1. test\\n2. push"}',
+        '{"analysis": "first …", "goal": "ship it", "next_steps": ["test", "push"]}',
+        "Here it is:\n\n```markdown\n## Goal\nship it\n## Next Steps\n1. test\n2. push\n```\nAnything else?",
+        'Here it is:\n```json\n{"goal": "ship it", "next": ["test", "push"]}\n```\n',
+        "##Goal\nship it\n##Next Steps\n1. test\n2. push",
+        "## I. Goal\nship it\n## II. Next Steps\n1. test\n2. push",
+        "- **Goal**: ship it\n- **Next steps:**\n1. test\n2. push",
+        "## Goal\nship it\n## Goal\nship it\n## Next Steps\n1. test\n2. push\n## Next Steps\n1. test\n2. push",
     ],
 )
 def test_what_models_really_send_is_understood(text):
@@ -120,6 +128,7 @@ def test_what_the_style_does_not_know_is_kept_among_the_other_notes():
     assert sections("one\ntwo\n## Goal\nx") == {"goal": "x", "": "one\ntwo"}
     assert sections("## Goal\nx\n## Weather\nfine") == {"goal": "x\n## Weather\nfine"}
     assert sections("no headings at all") == {"": "no headings at all"}
+    assert sections('{"summary": "no heading", "goal": "x"}') == {"goal": "x", "": "summary: no heading"}
     assert sections("{broken json") == {"": "{broken json"}
     assert sections("{" * 50) == {"": "{" * 50}
 
@@ -168,14 +177,27 @@ def test_a_section_is_said_otherwise_taken_out_or_unknown():
 
 
 @pytest.mark.parametrize(
-    "text", ["", " \n", "none", "(None)", "- N/A", "1. none.", "- [ ] none", "- None\n- none", "-", "Not applicable."]
-)
+    "text",
+    ["", " \n", "none", "(None)", "- N/A", "1. none.", "- [ ] none", "- None\n- none", "-", "Not applicable.", "*None*",
+     "- None identified.", "_None at this time_", "- [x] (none yet)", "Nothing pending so far", "无", "- Keine."],
+)  # fmt: skip
 def test_ways_to_say_nothing(text):
     assert says_nothing(text)
 
 
 @pytest.mark.parametrize(
-    "text", ["0", "42", "3.14", "2024", "none of the tests fail", "- none\n- one", "n/a is a value"]
+    "text",
+    [
+        "0",
+        "42",
+        "3.14",
+        "2024",
+        "none of the tests fail",
+        "- none\n- one",
+        "None is returned",
+        "nothing but tests",
+        "n/a is a value",
+    ],
 )
 def test_numbers_and_sentences_say_something(text):
     assert not says_nothing(text)
@@ -229,6 +251,34 @@ def test_bold_headings_make_a_summary_and_bare_labels_when_there_are_more_of_the
     with pytest.raises(Empty):
         accept(Reply("Goal: x\nBlocked: y"), CHECKPOINT)
     assert accept(Reply("Goal: x\nBlocked: y\nNext steps: z"), CHECKPOINT).get("blocked") == "y"
+
+
+def test_rules_between_sections_belong_to_none():
+    ruled = "## Goal\nship it\n\n---\n\n## Blocked\n(none)\n***\n## Next Steps\n1. test\n\n---\n\n2. push\n___\n"
+    found = accept(Reply(ruled), CHECKPOINT)
+    assert {section.key: section.text for section in found.sections} == {
+        "goal": "ship it",
+        "next": "1. test\n\n---\n\n2. push",
+    }
+
+
+@pytest.mark.parametrize("round_", ["- a\n", "{n}. run it\n", "- a\n  - b\n\n- c\n"])
+def test_of_a_loop_only_the_first_round_stays(round_):
+    looped = "".join(round_.format(n=number) for number in range(1, 300))
+    found = accept(Reply(f"{GOOD}\n## Immediate Task\nCONTINUE: go\n{looped}- and"), CHECKPOINT)
+    assert found.immediate_task == f"CONTINUE: go\n{round_.format(n=1)}- and"
+
+
+def test_what_is_said_a_few_times_or_in_code_is_no_loop():
+    said = "- go on\n- go on\n- go on\n- stop\n```\n}\n}\n}\n}\n}\n```"
+    assert accept(Reply(f"{GOOD}\n## Critical Context\n{said}"), CHECKPOINT).get("context") == said
+
+
+def test_a_model_that_repeats_its_notes_each_time_does_not_make_them_grow():
+    notes = accept(Reply(GOOD), CHECKPOINT)
+    for _ in range(5):
+        notes = accept(Reply(f"{render(notes)}\n\n{render(notes)}"), CHECKPOINT)
+    assert notes == accept(Reply(GOOD), CHECKPOINT)
 
 
 @pytest.mark.parametrize("name", ["full", "from", "up-to", "checkpoint", "update", "report", "brief"])

@@ -90,3 +90,8 @@ def test_a_long_rule_that_is_none_costs_nothing():
     start = time.perf_counter()
     assert len(list(units(["| a |", "-" * 100_000 + "x", "| b |", "|" * 100_000 + "x"]))) == 4
     assert time.perf_counter() - start < 2
+
+
+@pytest.mark.parametrize(("line", "title"), [("##Rules", "Rules"), ("# Rules", "Rules"), ("#7 is fixed", "")])
+def test_a_heading_needs_no_blank_behind_several_marks(line, title):
+    assert next(units([line])).title == title

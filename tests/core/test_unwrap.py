@@ -59,6 +59,13 @@ WRAPPINGS = [
     "<summary>\n{}\n<analysis>\nafterthoughts\n</analysis>\n</summary>",
     "<summary>\n## Goal\na draft\n</summary>\nBetter:\n<summary>\n{}\n</summary>",
     "<summary>\n## Goal\na draft\n<summary>\n{}\n</summary>",
+    "Here is the summary:\n\n```markdown\n{}\n```\nLet me know!",
+    "Here:\n```\n{}\n```",
+    "<thought>\none\n</thought>\n{}",
+    "<reasoning>\none\n</reasoning>\n{}",
+    "<reflection>one</reflection>\n{}",
+    "# Analysis\n\nThe user asked.\n\n# Summary\n\n{}",
+    "**Analysis:**\n\n1. one\n\n**Final Summary:**\n\n{}",
 ]
 
 BODIES = {
@@ -100,6 +107,11 @@ def test_a_literal_tag_in_the_summary_stays(wrapping, body):
         ("<summary>\na\n</summary>\n## Goal\nb", "a\n</summary>\n## Goal\nb"),
         ("```py\nx = 1\n```", "```py\nx = 1\n```"),
         ("```\nx = 1\n```", "```\nx = 1\n```"),
+        ("```md\n## Goal\na\n```\n## Blocked\nb", "## Goal\na\n## Blocked\nb"),
+        ("Ran\n```\n## Goal\n```\n## Goal\nb", "Ran\n```\n## Goal\n```\n## Goal\nb"),
+        ("**Goal**\na\n```md\n## Goal\n```", "**Goal**\na\n```md\n## Goal\n```"),
+        ("# Analysis\n## Goal\na\n# Summary\nb", "# Analysis\n## Goal\na\n# Summary\nb"),
+        ("# Summary\n## Goal\na\n# Analysis\nb", "# Summary\n## Goal\na\n# Analysis\nb"),
         ("", ""),
     ],
 )

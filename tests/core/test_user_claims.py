@@ -101,3 +101,8 @@ def test_a_rule_turned_round_or_added_to_is_not(rule):
 def test_any_line_can_be_asked_about(line):
     assert mouth().bears(line) in (True, False)
     assert mouth().restates(line) in (True, False)
+
+
+def test_a_rule_with_a_deed_that_the_user_never_named_is_not_restated():
+    assert mouth().restates("never touch the legacy/ folder")
+    assert not mouth().restates("never touch the legacy/ folder, then publish")

@@ -69,10 +69,13 @@ _CLAIMS = tuple(
         rf"\b{_PERSON}{_ADVERBS}\s?{_OBJECTS_NOT}\b|\b(?:{_PERSON}|{_DOING}) {_NOT_ASKED}\b",
         rf"\b{_PERSON}{_ADVERBS}\s+{_NOT_MINDED}\b|\b(?:ok|okay|fine|alright) (?:with|by) (?:the |our )?{_PERSON}\b",
         rf"\b{_PERSON}\b[^.\n]{{0,60}}\band (?:is|was) (?:ok|okay|fine|happy)\b",
-        rf"\b{_PERSON}{_ADVERBS}\s+(?:respond|repli|answer|react)\w*\s+(?:positively|affirmatively|in the affirmative)\b|"
-        rf"\b{_PERSON}(?:'s)?\s+(?:answer|reply|response)\b[^.\n]{{0,60}}\b(?:was|is) (?:an? )?(?:affirmative|positive|yes)\b",
+        rf"\b{_PERSON}{_ADVERBS}\s+(?:respond|repli|answer|react)\w*\s+(?:positively|affirmatively|"
+        r"in the affirmative)\b",
+        rf"\b{_PERSON}(?:'s)?\s+(?:answer|reply|response)\b[^.\n]{{0,60}}\b(?:was|is) (?:an? )?"
+        r"(?:affirmative|positive|yes)\b",
         rf"\b{_PERSON}{_ADVERBS}\s+(?:delegated|left)\b[^.\n]{{0,40}}\bto (?:us|me|the (?:agent|assistant|model))\b",
-        rf"\b{_NOUN} (?:to|for) [^.:=\n]{{1,60}}\s?(?:[:=—–]|->|→)\s?{_YES}(?!\w)|[(\[]\s?[✅✔👍👌]\W{{0,2}}{_PERSON}\s?[)\]]|"
+        rf"\b{_NOUN} (?:to|for) [^.:=\n]{{1,60}}\s?(?:[:=—–]|->|→)\s?{_YES}(?!\w)",
+        rf"[(\[]\s?[✅✔👍👌]\W{{0,2}}{_PERSON}\s?[)\]]|"
         rf"\b{_SURE_NOUN}(?: status)?\s?[:=]\s?[✅✔👍👌]",
         rf"\b{_DOING}\b[^.\n]{{0,40}}\b(?:has|have|had) been (?:cleared|permitted|allowed)\b|"
         r"^\W*confirmed\b[^.\n]{0,80}\b(?:can|may) (?:now )?be (?:dropped|deleted|removed|pushed|merged|deployed|"
@@ -102,7 +105,8 @@ _CLAIMS = tuple(
         r"\bas (?:was |already |previously |has been )*(?:agreed|approved|authori[sz]ed)\b|\bwe(?:'ve| have| had)?"
         r"(?: all| both)? agreed\b|\bis a go\b(?=\W*$|\W+(?:for|after|once|now|from)\b)",
         rf"\bno (?:further |more |additional |extra |other )?{_NOUN}\b[^.\n]{{0,12}}\b(?:needed|required|necessary)\b",
-        rf"\bno (?:further |more )?need to (?:ask|check with|confirm with|consult|wait for|involve) (?:the |our )?{_PERSON}\b",
+        rf"\bno (?:further |more )?need to (?:ask|check with|confirm with|consult|wait for|involve) "
+        rf"(?:the |our )?{_PERSON}\b",
         rf"\bwithout (?:further |any |more |additional |extra )*(?:{_NOUN}|asking|confirming|checking with|"
         r"waiting for (?:any(?:one|body)|the user|an answer|a reply))\b",
         r"\b(?:cleared|free) to (?:deploy|delete|push|publish|merge|release|proceed|ship|drop|send|run)\b",
@@ -127,8 +131,9 @@ _CLAIMS = tuple(
         r"\b(?:nutzer|benutzer|anwender|kunde)\w*\b[^.\n]{0,40}\b(?:nichts dagegen|keine einwände)|"
         r"\b(?:kann|können|darf|dürfen)\b[^.\n]{0,60}\bohne (?:rückfrage|zu fragen|freigabe|zustimmung)\b",
         r"\butilisateur\b[^.\n]{0,40}\b(?:ne s'oppose pas|n'a rien contre|dit oui)|\b(?:peut|peux|pouvons)\b"
-        r"[^.\n]{0,60}\bsans (?:demander|autorisation)\b|\busu[aá]rio\b[^.\n]{0,40}\b(?:visto bueno|dijo que sí|disse que sim|liberou)|"
-        r"\b(?:puede|pueden|pode|podemos)\b[^.\n]{0,60}\b(?:sin|sem) (?:preguntar|perguntar|autorización|autorização)\b",
+        r"[^.\n]{0,60}\bsans (?:demander|autorisation)\b|\busu[aá]rio\b[^.\n]{0,40}\b(?:visto bueno|dijo que sí|"
+        r"disse que sim|liberou)|\b(?:puede|pueden|pode|podemos)\b[^.\n]{0,60}\b(?:sin|sem) (?:preguntar|perguntar|"
+        r"autorización|autorização)\b",
         r"\bgebruiker\b[^.\n]{0,40}\b(?:vindt het (?:goed|prima)|ging akkoord)|\banvändar\w*\b[^.\n]{0,40}\b(?:godkän|"
         r"sa ja\b|gav klartecken|tillåt)|\bużytkownik\w*\b[^.\n]{0,40}\bzgod|\bkullanıcı\w*\b[^.\n]{0,40}\b(?:evet "
         r"dedi|kabul etti)|\bngười dùng\b[^.\n]{0,30}(?:đồng ý|cho phép|chấp thuận|phê duyệt)|\bpengguna\b[^.\n]{0,30}"
@@ -171,7 +176,8 @@ _SILENCE = re.compile(
     re.I,
 )
 _FORBIDS = re.compile(
-    r"\b(?:not|never|no|don't|do not|must|can't|cannot|may not|nothing|refuse\w*)\b|n't\b|不要|不得|不能|[别勿]|禁止", re.I
+    r"\b(?:not|never|no|don't|do not|must|can't|cannot|may not|nothing|refuse\w*)\b|n't\b|不要|不得|不能|[别勿]|禁止",
+    re.I,
 )
 _ANSWERED = re.compile(rf"\?{_GAP}{_YES}$", re.I)
 """It ends with the answer: what stands before it is the question, not a doubt."""

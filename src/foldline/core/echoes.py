@@ -158,7 +158,7 @@ def _is_ours(sentence: str, shown: Heard, said: Heard) -> bool:
     words = _telling(sentence)
     if len(words) < 2 or _is_everyday(sentence, words, said):
         return True
-    if words[0] in REACHING and not said.count(words[0]):
+    if reaches_unsaid(sentence, said):
         return False
     clauses = _clauses(sentence) or [words]  # it may be made of joints alone
     ours, theirs = _share(clauses, said), _share(clauses, shown)
@@ -166,6 +166,11 @@ def _is_ours(sentence: str, shown: Heard, said: Heard) -> bool:
         return max(ours, theirs) > REPORTED - ROUNDING
     each = all(_share([clause], said) > PART_OWNED for clause in clauses if len(clause) >= CLAUSE)
     return each and ours > OWNED + ROUNDING and ours > min(theirs, SURELY_OWNED) - ROUNDING
+
+
+def reaches_unsaid(line: str, said: Heard) -> bool:
+    """It orders what cannot be taken back, or goes beyond the agent's files, by a verb that nobody there used."""
+    return any(words and words[0] in REACHING and not said.count(words[0]) for words in orders(line))
 
 
 def _is_everyday(sentence: str, words: list[str], said: Heard) -> bool:
@@ -227,10 +232,11 @@ def orders(line: str) -> Iterator[list[str]]:
 
 
 def _telling(clause: str) -> list[str]:
-    """Its words, if there are enough of them beside names."""
-    words = stems(clause)
-    plain = len(stems(" ".join(word for word in clause.split() if not _NAME.search(word))))
-    return words if plain >= FEWEST or (plain and ORDERS.intersection(words[:1])) else []
+    """Its words, if there are enough of them beside names: where it names several things, one."""
+    words, spaced = stems(clause), clause.split()
+    plain = len(stems(" ".join(word for word in spaced if not _NAME.search(word))))
+    several = sum(_NAME.search(word) is not None for word in spaced) > 1
+    return words if plain >= FEWEST or (plain and (several or ORDERS.intersection(words[:1]))) else []
 
 
 def _is_theirs(words: list[str], shown: Heard, said: Heard) -> bool:

@@ -2,8 +2,8 @@
 
     messages, memory files ── compact_instructions ──> text for the request
 
-Sought in the user's own words and in memory files, never in what a tool printed or a model wrote. What it says goes
-into a request as a quotation; whether to obey is not decided here.
+Sought in the user's own words and in memory files, also as coding agents send them along, never in what a tool printed
+or a model wrote. What it says goes into a request as a quotation; whether to obey is not decided here.
 """
 
 from __future__ import annotations
@@ -13,20 +13,31 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from foldline.core.markup import fenced
 from foldline.core.text import head
-from foldline.core.usertext import own_words
+from foldline.core.usertext import guide_in, guides, own_words
 from foldline.model import Message, Origin
 
 LONGEST = 2_000
 """Characters of all such sections together: more would crowd out the request they belong to."""
 
-_HEADING = re.compile(r" {0,3}(?P<marks>#{1,6})[ \t]+(?P<title>\S.{0,200})$", re.S)
+_BORDER = re.compile(
+    r"^[ \t]*(?:</?(?:system-reminder|INSTRUCTIONS|user_instructions)>|Contents of [^\n]{1,500}:|"
+    r"IMPORTANT: this context may or may not[^\n]*)[ \t\r]*$",
+    re.M,
+)
+"""Between the project's files and what a coding agent puts around them."""
+_HEADING = re.compile(
+    r" {0,3}(?:(?P<marks>#{1,6})[ \t]+(?P<title>\S.{0,200})|\*\*(?P<bold>[^*\n]{1,200})\*\*:?[ \t\r]*)$", re.S
+)
+BOLD = 7
+"""The level of a heading that is only in bold type: below all others."""
 _TITLE = re.compile(r"\W*(?:compact(?:ion)?|summary|summari[sz]ation) instructions?\W*", re.I)
 
 
 def compact_instructions(messages: Sequence[Message], memory_texts: Iterable[str] = ()) -> str:
     """All such sections, the memory files' first. Where they are too long the latest count, and the rest is said."""
     said = [message for message in messages if message.origin is Origin.USER]
-    texts = (*memory_texts, *filter(None, map(own_words, said)))
+    sent = (_BORDER.sub("# -", guide_in(message).text) for message in messages if guides(message))
+    texts = (*memory_texts, *sent, *filter(None, map(own_words, said)))
     newest = list(dict.fromkeys(reversed([section for text in texts for section in _sections(text)])))
     kept, room = list[str](), LONGEST
     for section in newest:
@@ -48,10 +59,11 @@ def _sections(text: str) -> Iterator[str]:
     level, section = 0, list[str]()
     for line, inside in zip(lines, fenced(lines), strict=True):
         heading = None if inside else _HEADING.match(line)
-        if heading and (not level or len(heading["marks"]) <= level):
+        depth = len(heading["marks"] or "") or BOLD if heading else 0
+        if heading and (not level or depth <= level):
             yield from filter(None, ["\n".join(section).strip()])
             section = []
-            level = len(heading["marks"]) if _TITLE.fullmatch(heading["title"]) else 0
+            level = depth if _TITLE.fullmatch(heading["title"] or heading["bold"]) else 0
         elif level:
             section.append(line)
     yield from filter(None, ["\n".join(section).strip()])

@@ -131,7 +131,8 @@ class _Desk:
         self.request, self.style = _wanted(options, span)
         self.limits: Limits = BRIEF if options.style == "brief" else Limits()
         self.reply_tokens = max(256, min(voice.max_tokens, room + WORKING, voice.window // REPLY_SHARE))
-        self.instructions = compact_instructions(span.messages, options.memory)
+        before = (fact.text for fact in span.facts.of("user") if fact.at < span.first)
+        self.instructions = compact_instructions(span.messages, (*options.memory, *before))
         self.attempts: list[Attempt] = []
 
     def write(self) -> Generator[Asking, list[Any], Written]:

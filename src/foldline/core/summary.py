@@ -26,7 +26,9 @@ from foldline.errors import Empty, Truncated
 
 LONGEST = 500_000
 """Characters of a reply: ten times what the largest checkpoint may have. Longer ones are not even read."""
-SAYS_NOTHING = frozenset({"", "n/a", "na", "-", "not applicable", "keine", "nichts", "aucun", "aucune", "无", "暂无", "なし", "없음"})
+SAYS_NOTHING = frozenset(
+    {"", "n/a", "na", "-", "not applicable", "keine", "nichts", "aucun", "aucune", "无", "暂无", "なし", "없음"}
+)
 """How models write an empty section, …"""
 _NOTHING = re.compile(
     r"(?:none|nothing)(?:[ ,]+(?:yet|so far|at (?:this|the) (?:time|moment|point|stage)|at present|right now|now|"

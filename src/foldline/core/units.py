@@ -15,7 +15,8 @@ from foldline.core.markup import ITEM, fenced
 from foldline.core.plainly import plainly
 
 _HEADING = re.compile(
-    r" {0,3}(?:>\s*)?(?:(?P<marks>#{1,6}(?=\s)|#{2,6}(?!#))\s*(?P<title>\S.*)|\*\*(?P<bold>[^*]+)\*\*:?\s*$|<h[1-6]>(?P<html>[^<]+)<)",
+    r" {0,3}(?:>\s*)?(?:(?P<marks>#{1,6}(?=\s)|#{2,6}(?!#))\s*(?P<title>\S.*)|\*\*(?P<bold>[^*]+)\*\*:?\s*$|"
+    r"<h[1-6]>(?P<html>[^<]+)<)",
     re.I,
 )
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})\s*$")

@@ -13,7 +13,7 @@ import re
 from functools import cached_property
 
 from foldline.core.answers import refuses
-from foldline.core.echoes import Heard, is_by
+from foldline.core.echoes import Heard, is_by, reaches_unsaid
 from foldline.core.facts import Facts
 from foldline.core.line_intent import attribution, quotes, unquoted
 from foldline.core.plainly import plainly
@@ -128,6 +128,8 @@ class UserClaims:
         """Every clause of it says, in other words, what one sentence of the user does, and neither more nor less is
         forbidden by it."""
         clauses = [clause for clause in _PART.split(rule) if stems(clause)]
+        if reaches_unsaid(rule, self._users):
+            return False
         return bool(clauses) and all(map(self._restates, clauses))
 
     def _restates(self, clause: str) -> bool:
