@@ -110,7 +110,7 @@ def test_whatever_is_seen_to_rest_the_engine_leaves_as_it_came(grown, window):
         so_far += step
         sent = body(so_far)
         seen = resting(thinker, sent)
-        weighed = thinker.weigh(seen) if seen is not None else 0
+        weighed = thinker.weigh(seen).about if seen is not None else 0
         fitted = settled(thinker, sent)
         if seen is not None:
             assert weighed == fitted.tokens

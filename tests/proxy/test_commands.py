@@ -171,6 +171,14 @@ def test_the_networks_own_proxy_is_not_asked_for_ours(environment, said):
     assert commands._straight(environment, "127.0.0.1") == said
 
 
+def test_it_serves_where_it_cannot_be_listed_for_status(monkeypatch, tmp_path, capsys):
+    """A home that is a file, read-only or full is no reason to keep an agent from its work."""
+    (tmp_path / "home").write_text("")
+    monkeypatch.setenv("FOLDLINE_HOME", str(tmp_path / "home"))
+    assert run(["run", "--archive", "memory", "--", sys.executable, "-c", "raise SystemExit(7)"]) == 7
+    assert not capsys.readouterr().err
+
+
 def test_a_model_without_a_key_is_told_which_variable_to_set(capsys, monkeypatch):
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     assert run(["proxy", "--model", "anthropic:claude-haiku-4-5", "--archive", "memory"]) == 4
@@ -186,6 +194,14 @@ def test_a_model_without_a_key_is_told_which_variable_to_set(capsys, monkeypatch
         ('port = 1\n[upstreams.a]\nurl = "http://127.0.0.1:9"\ndialect = "anthropic"', "[port] is not known here"),
         ('upstreams = "http://127.0.0.1:9"', "upstreams are tables: [upstreams.NAME]"),
         ('tools = "true"', "`tools` is true or false, without quotes"),
+        (
+            '[upstreams.a]\nurl = "http://127.0.0.1:9"\ndialect = "klingon"',
+            "[upstreams.a]: there is no dialect 'klingon'",
+        ),
+        (
+            '[upstreams.A]\nurl = "http://127.0.0.1:9"\ndialect = "anthropic"',
+            "[upstreams.A]: an upstream's name has small",
+        ),
     ],
 )
 def test_a_config_with_anything_unknown_in_it_is_refused(written, said, tmp_path, capsys):

@@ -225,6 +225,18 @@ async def test_a_reserve_that_leaves_no_room_in_the_models_window_is_lowered_and
     assert said == "a reserve of 40,000 is too much for a window of 32,768; 16,384 are kept"
 
 
+async def test_a_window_that_is_a_guess_is_told_once_for_each_model(provider, caplog):
+    async with proxy(provider) as client:
+        body = request(talk("anthropic", 1))
+        for model in ("claude-sonnet-4-5", "new-model", "new-model", "newer-model"):
+            _, _, headers = await client.ask("anthropic", {**body, "model": model})
+            assert "x-foldline-notice" not in headers, "nothing went wrong with this turn"
+        assert client.running.health.state()["counts"]["notice: model-unknown"] == 2
+    told = [record.fields["why"] for record in caplog.records if record.msg == "model-unknown"]
+    assert ["'new-model'" in told[0], "'newer-model'" in told[1]] == [True, True]
+    assert all("32,768" in why and "models.toml" in why for why in told)
+
+
 async def test_window_and_reserve_that_leave_no_room_are_refused_at_the_start(provider):
     with pytest.raises(ValueError, match="leaves no room in a window of 16,000"):
         async with proxy(provider, window=16_000, reserve=16_000):

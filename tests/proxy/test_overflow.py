@@ -1,12 +1,17 @@
 """Overflow in every form it takes: the client sees one good answer, or the provider's own refusal."""
 
+import base64
 import gzip
 import itertools
 import json
 
 import pytest
 from tests.proxy.client import grow, proxy, request, talk
-from tests.proxy.provider import DIALECTS, Provider, events, refusal, reply, says, streams
+from tests.proxy.provider import DIALECTS, SLOTS, Provider, events, refusal, reply, says, streams
+
+from foldline import read
+from foldline.overflow import TRUNCATED_BELOW
+from foldline.tokens import meter_for
 
 pytestmark = pytest.mark.anyio
 both = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
@@ -113,6 +118,78 @@ async def test_a_prompt_cut_in_silence_is_noticed_in_a_stream_that_says_so_first
         _, said, _ = await client.ask("anthropic", request(talk("anthropic", 30, words=120)), stream=True)
         assert b"fine" in said
         assert b"question" not in said
+
+
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (1_280).to_bytes(4) + (800).to_bytes(4) + bytes(60)).decode()
+PICTURES = {
+    "anthropic": {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}},
+    "openai-chat": {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}},
+    "openai-responses": {"type": "input_image", "image_url": f"data:image/png;base64,{PNG}"},
+    "gemini": {"inlineData": {"mimeType": "image/png", "data": PNG}},
+}
+CHEAP = 258
+"""Tokens of a picture of any size with Gemini; what we count for one of these is five times as much."""
+
+
+def seen(dialect, pictures):
+    """A conversation in which the user shows these many pictures."""
+    content, model = ("parts", "model") if dialect == "gemini" else ("content", "assistant")
+    text = {"openai-responses": {"type": "output_text", "text": "I see."}, "gemini": {"text": "I see."}}
+    told = text.get(dialect, {"type": "text", "text": "I see."})
+    shown = [{"role": "user", content: [PICTURES[dialect]]}, {"role": model, content: [told]}] * pictures
+    limit = {"max_tokens": 64} if dialect == "anthropic" else {}
+    named = {} if dialect == "gemini" else {"model": "test-model"}
+    return {**named, **limit, SLOTS[dialect]: [*shown, {"role": "user", content: [PICTURES[dialect]]}]}
+
+
+@each
+@both
+async def test_a_provider_that_finds_pictures_cheap_has_cut_nothing(provider, dialect, stream):
+    async with proxy(provider, window=100_000, dialect=dialect) as client:
+        for pictures in (8, 9, 10, 11):
+            body = seen(dialect, pictures)
+            tokens = (pictures + 1) * CHEAP + 200
+            answer = streams(*events(dialect, "fine", tokens)) if stream else says(reply(dialect, "fine", tokens))
+            provider.scripts = [answer]
+            status, _, headers = await client.ask(dialect, body, stream=stream)
+            await client.running.door.close_behind()
+            assert status == 200
+            assert provider.got.pop().json[SLOTS[dialect]] == body[SLOTS[dialect]]
+            assert not provider.got, "it was asked once"
+            assert not [name for name in headers if name.startswith("x-foldline")]
+
+
+async def test_a_provider_that_leaves_old_thinking_out_has_cut_nothing(provider):
+    async with proxy(provider, window=100_000) as client:
+        session = talk("anthropic", 8, words=20)
+        body = {**request(session), "max_tokens": 4_000, "thinking": {"type": "enabled", "budget_tokens": 2_000}}
+        thought = {"type": "thinking", "thinking": "let me see, " * 300, "signature": "c2lnbmVk"}
+        for message in body["messages"]:
+            if message["role"] == "assistant":
+                message["content"] = [thought, *message["content"]]
+        provider.scripts = [says(reply("anthropic", "fine", 3_000))]
+        assert (await client.ask("anthropic", body))[0] == 200
+        assert [got.json for got in provider.got] == [body]
+
+
+async def test_another_model_by_the_name_of_one_that_makes_more_tokens_has_cut_nothing(provider):
+    """Gateways have names of their own for what they serve; of some models a text has half as many tokens more."""
+    async with proxy(provider, window=100_000) as client:
+        body = {**request(talk("anthropic", 30, words=120)), "model": "claude-opus-4-7"}
+        counted = meter_for("claude-opus-4-7").count(read(json.dumps(body).encode()))
+        assert counted.raw * 0.9 < counted.tokens * TRUNCATED_BELOW
+        provider.scripts = [says(reply("anthropic", "fine", round(counted.raw * 0.9)))]
+        assert (await client.ask("anthropic", body))[0] == 200
+        assert [got.json for got in provider.got] == [body]
+
+
+async def test_a_prompt_with_pictures_that_is_cut_in_silence_is_noticed_too(provider):
+    async with proxy(provider, window=30_000) as client:
+        body = request(talk("anthropic", 30, words=120))
+        body["messages"][0]["content"] = [PICTURES["anthropic"], {"type": "text", "text": "Please look."}]
+        provider.scripts = [says(reply("anthropic", "what was the question?", 2_050))]
+        _, said, _ = await client.ask("anthropic", body)
+        assert b"fine" in said
 
 
 async def test_a_stream_with_nothing_in_it_is_an_overflow_where_the_window_is_nearly_full(provider):

@@ -20,7 +20,7 @@ from foldline.proxy import headers as heads
 from foldline.proxy import routes
 from foldline.proxy.ahead import PAUSE, Ahead
 from foldline.proxy.beside import Beside, Glass
-from foldline.proxy.bodies import Gone, Pool, take, unpacked
+from foldline.proxy.bodies import Crowded, Gone, Pool, take, unpacked
 from foldline.proxy.replies import reply
 from foldline.proxy.rooms import Rooms, Settings
 from foldline.proxy.shapes import shaped
@@ -64,7 +64,7 @@ def test_the_pool_takes_back_what_it_gave():
     pool = Pool(10)
     with pool.share() as take:
         take(6)
-        with pool.share() as another, pytest.raises(TooLarge):
+        with pool.share() as another, pytest.raises(Crowded):
             another(5)
         assert pool.held == 6
     assert pool.held == 0

@@ -16,8 +16,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
@@ -294,12 +294,26 @@ async def _started(config: Config) -> AsyncIterator[Running]:
     from foldline.proxy.serve import at_home, start
 
     async with start(config) as running, at_home(running):
-        entry = _folder() / f"{running.port}.json"
-        _written(entry, {"origin": running.origin, "secret": running.secret, "pid": os.getpid()})
-        try:
+        with _listed(running):
             yield running
-        finally:
-            entry.unlink(missing_ok=True)
+
+
+@contextmanager
+def _listed(running: Running) -> Iterator[None]:
+    """In the folder where `status` looks. Where nothing can be written there, it serves all the same."""
+    from foldline.proxy.health import log_failure
+
+    entry = _folder() / f"{running.port}.json"
+    try:
+        _written(entry, {"origin": running.origin, "secret": running.secret, "pid": os.getpid()})
+    except OSError as error:
+        log_failure("not-listed", error)
+        yield
+        return
+    try:
+        yield
+    finally:
+        entry.unlink(missing_ok=True)
 
 
 def _folder() -> Path:

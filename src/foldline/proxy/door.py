@@ -17,7 +17,6 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, MutableMapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import replace
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -223,7 +222,7 @@ class Door:
     async def _at_once(self, call: Call, turn: Turn) -> tuple[Turn, Any]:
         """The client's own bytes go on, and are archived and weighed beside the call."""
         kept: list[Turn] = []
-        weighed: list[int] = []
+        weighed: list[Turn] = []
 
         def keep() -> None:
             if not kept:
@@ -232,20 +231,19 @@ class Door:
         async def body() -> AsyncIterator[bytes]:
             keep()  # the disk has begun by the time the provider has it all
             yield turn.body
-            weighed.append(self._turns.weigh(turn))
+            weighed.append(self._turns.weigh(kept[0]))
 
         try:
             answer = await self._sent(call, onward(call, turn.body, turn.body), body())
         finally:
             keep()
-        return replace(kept[0], about=weighed[0] if weighed else self._turns.weigh(turn)), answer
+        return weighed[0] if weighed else self._turns.weigh(kept[0]), answer
 
     async def _delivered(self, call: Call, turn: Turn, sent: bytes, answer: Any = None) -> tuple[Turn, Relay]:
         """The answer that is passed on: the first that is no overflow, or the last there is."""
         while True:
             answer = answer or await self._sent(call, onward(call, turn.body, sent), turn.body)
-            heard = 0 if turn.loud else turn.tokens
-            relay = Relay(answer, call.route.dialect, heard, framed=call.route.framed, tight=turn.tight)
+            relay = Relay(answer, call.route.dialect, turn.heard, framed=call.route.framed, tight=turn.tight)
             try:
                 outcome = await relay.judge()
                 smaller = await self._smaller(turn, outcome) if outcome.refusal else None

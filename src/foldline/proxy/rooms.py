@@ -26,7 +26,7 @@ from foldline.archive.base import Backend
 from foldline.callers import Caller
 from foldline.compactor import Compactor, Fitted
 from foldline.core import budget as core
-from foldline.core.meter import Meter
+from foldline.core.meter import Meter, Tally
 from foldline.core.prune import PruneSettings
 from foldline.core.resume import Abilities
 from foldline.errors import Overflow
@@ -150,8 +150,10 @@ class Room:
         self.model, self.scope, self._seats = model, scope, seats
         self.notices = tuple(notice for notice in self.budget.notices if notice.code == LOWERED)
         """What is said with every turn."""
-        for notice in self.notices:
+        for notice in self.budget.notices:  # a window that is a guess, above all: told once, since it costs no turn
             log.warning(notice.code, extra={"fields": {"why": notice.text}})
+            if notice not in self.notices:
+                seats.settings.listen(notice)
         self._ratio: float | None = None
         """Of the provider's tokens to ours, as last learned: where a new conversation begins."""
 
@@ -180,10 +182,16 @@ class Room:
         with self._at_hand(conversation) as seat:
             return seat is not None and seat.ease.lasts(conversation, seat.meter)
 
-    def weigh(self, conversation: Conversation) -> int:
-        """Its tokens; 0 where that is not known without waiting for somebody."""
+    def weigh(self, conversation: Conversation) -> Tally | None:
+        """Its size; None where that is not known without waiting for somebody."""
         with self._at_hand(conversation) as seat:
-            return seat.meter.count(conversation).tokens if seat is not None else 0
+            return seat.meter.count(conversation) if seat is not None else None
+
+    def weighed(self, fitted: Fitted) -> Tally:
+        """The size of a view, which was counted when it was made."""
+        seat = self._seat(fitted.given)
+        with seat.lock:
+            return seat.meter.count(fitted.view)
 
     @contextmanager
     def _at_hand(self, conversation: Conversation) -> Iterator[_Seat | None]:

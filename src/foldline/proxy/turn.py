@@ -14,11 +14,12 @@ from dataclasses import dataclass, field, replace
 
 from foldline import dialects
 from foldline.compactor import Fitted
+from foldline.core.meter import Tally
 from foldline.dialects import jsontext
 from foldline.dialects.base import RequestDialect
 from foldline.errors import BudgetError, CallerError, InputError, Overflow, TooDeep, TooLarge
 from foldline.model import Conversation, Notice
-from foldline.overflow import output_too_long
+from foldline.overflow import TRUNCATED_BELOW, output_too_long
 from foldline.proxy.ahead import Ahead
 from foldline.proxy.beside import Kept
 from foldline.proxy.bodies import Twins, unpacked
@@ -81,6 +82,8 @@ class Turn:
     """The request, where it was sent on as it came and is yet to be fitted …"""
     about: int = 0
     """… and how many tokens it has, which is asked when it is under way."""
+    heard: int = 0
+    """What the provider's report is held against (see `_heard`); 0 where it is not."""
 
     @property
     def tokens(self) -> int:
@@ -141,13 +144,16 @@ class Turns:
             return turn
         return replace(turn, ready=replace(turn.ready, kept=kept))
 
-    def weigh(self, turn: Turn) -> int:
-        """About how many tokens a turn has that is not fitted yet; 0 where that is not known at once."""
+    def weigh(self, turn: Turn) -> Turn:
+        """A turn that is not fitted yet, with about how many tokens it has, where that is known at once."""
         try:
-            return turn.room.weigh(turn.ready.conversation) if turn.room else 0
+            tally = turn.room.weigh(turn.ready.conversation) if turn.room else None
         except Exception as error:
             self._failed("weigh-failed", error)
-            return 0
+            return turn
+        if tally is None:
+            return turn
+        return replace(turn, about=tally.tokens, heard=0 if turn.loud else _heard(tally))
 
     def _failed(self, what: str, error: Exception) -> None:
         log_failure(what, error)
@@ -185,10 +191,14 @@ class Turns:
         else:
             found = self.fitter.fit(read.room, read.body, read.conversation, kept)
         found = replace(found, notices=(*read.room.notices, *found.notices))
-        if found.body is read.body:
-            plain = b"" if read.wrapped or read.body is read.sent else read.body
-            return Turn(read.route, replace(found, body=read.sent), read.room, loud=read.upstream.official, plain=plain)
-        return Turn(read.route, found, read.room, wrapped=read.wrapped, loud=read.upstream.official)
+        loud = read.upstream.official
+        counts = read.route.operation == "count"
+        heard = 0 if loud or counts or found.fitted is None else _heard(read.room.weighed(found.fitted))
+        turn = Turn(read.route, found, read.room, loud=loud, heard=heard, wrapped=read.wrapped)
+        if found.body is not read.body:
+            return turn
+        plain = b"" if read.wrapped or read.body is read.sent else read.body
+        return replace(turn, ready=replace(found, body=read.sent), wrapped=b"", plain=plain)
 
     def smaller(self, turn: Turn, outcome: Outcome) -> Turn | None:
         """A request that should be taken after this one was refused; None when the refusal is to be passed on."""
@@ -218,8 +228,9 @@ class Turns:
         smaller = replace(smaller, before=turn.room.before(less))
         if less.receipt.tokens_after >= turn.tokens or smaller.body is turn.ready.body:
             return None
-        turn = replace(turn, plain=b"")
-        return replace(turn, ready=smaller, tries=turn.tries + 1, loud=not isinstance(outcome.refusal, Silent))
+        loud = not isinstance(outcome.refusal, Silent)
+        heard = 0 if loud else _heard(turn.room.weighed(less))
+        return replace(turn, ready=smaller, plain=b"", tries=turn.tries + 1, loud=loud, heard=heard)
 
     def after(self, turn: Turn, relay: Relay) -> tuple[Turn, Kept | None]:
         """What is left to do when the client has its answer: the turn, fitted by now, and what is being kept of it."""
@@ -284,6 +295,13 @@ def _unwrapped(route: Route, body: bytes) -> tuple[bytes, bytes]:
         return b"", body
     inner = jsontext.fields(body).get(_WRAPPED)
     return (body, inner) if inner is not None else (b"", body)
+
+
+def _heard(tally: Tally) -> int:
+    """Tokens to hold a report against: a low one means that something was dropped, and not only that this provider has
+    cheap pictures, leaves old thinking out, or serves another model by that name, whose tokenizer makes fewer of them.
+    A view is counted as dear as with any of them, since it has to fit."""
+    return round(min(tally.tokens, tally.raw, tally.low / TRUNCATED_BELOW))
 
 
 def _clamped(turn: Turn, outcome: Outcome) -> Turn | None:

@@ -162,7 +162,10 @@ def _settings(path: Path) -> dict[str, Any]:
 def _entry(name: str, entry: Any, source: str) -> Upstream:
     if not isinstance(entry, dict) or not {"url", "dialect"} <= entry.keys() <= {"url", "dialect"}:
         raise InputError(f"[upstreams.{name}] takes `url` and `dialect`, and nothing else", source=source)
-    return made(name, str(entry["url"]), str(entry["dialect"]))
+    try:
+        return made(name, str(entry["url"]), str(entry["dialect"]))
+    except InputError as error:
+        raise InputError(f"[upstreams.{name}]: {error.what}", source=source) from None
 
 
 def made(name: str, url: str, dialect: str) -> Upstream:
