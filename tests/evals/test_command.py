@@ -86,10 +86,15 @@ def test_a_report_beside_the_sessions_may_be_replaced(folder):
     assert "old" not in page.read_text()[:30]
 
 
+def test_a_report_does_not_come_between_the_tables(folder, capsys):
+    assert run(["eval", str(folder), *FAST, "--no-cache", "--json", "--report", "-"]) == 2
+    assert "name a file for the report" in capsys.readouterr().err
+
+
 def test_a_report_without_a_folder_is_refused_before_any_work(folder, capsys, monkeypatch):
     monkeypatch.setattr("foldline.evals.run.files", lambda _: pytest.fail("began to work"))
-    assert run(["eval", str(folder), *FAST, "--no-cache", "--report", str(folder / "no" / "report.html")]) == 2
-    assert "make that folder first" in capsys.readouterr().err
+    assert run(["eval", str(folder), *FAST, "--no-cache", "--report", str(folder / "no" / "report.html")]) == 4
+    assert "cannot be written: No such file" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not take such names")

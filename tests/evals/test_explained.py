@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 import pytest
-
 from tests.evals.sessions import coding
 
 from foldline.evals import said

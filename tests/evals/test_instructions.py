@@ -16,6 +16,11 @@ def test_sentences_of_four_words_or_more_count_once():
     assert said.sentences(texts) == ["Keep the tests green.", "Never touch the vendor folder!"]
 
 
+def test_sentences_without_blanks_between_words_are_told_apart_and_counted():
+    kept = ["请不要改动这个模块的公共接口。", "所有测试都必须保持绿色！", "公開関数は変更しないでください。"]
+    assert said.sentences([f"{kept[0]}继续吧。{kept[1]}", f"{kept[2]}はい。"]) == kept
+
+
 def test_two_of_three_sentences_are_two_thirds():
     sentences = ["Keep the tests green.", "Never touch the vendor folder!", "Use British spelling everywhere, please."]
     view = "> Keep the tests\n  green.\n\nUse British spelling everywhere, please."

@@ -81,7 +81,7 @@ def test_no_line_of_a_table_is_longer_than_the_terminal_and_what_is_missing_is_t
     figures = [line for line in lines if line.startswith(("foldline ", "random ", "      "))]
     assert max(map(len, figures)) <= max(columns, 27 + 4 * 6)
     assert all(" XF" in line and "VAS" in line and "UIR" in line for line in figures if "XF" in line)
-    assert ("not shown for want of room: FRR, valid" in lines[-1]) == (columns <= 80)
+    assert lines[-1].startswith("not shown for want of room: ") == (columns <= 80)
 
 
 def test_a_wide_figure_is_not_cut():

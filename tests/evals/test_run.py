@@ -282,7 +282,7 @@ def test_a_plug_in_that_does_not_load_is_left_out_unless_it_was_asked_for(folder
     ("how", "why"),
     [({"budgets": ("100%",)}, "less than the whole history"), ({"budgets": ("900k",)}, "less than the whole"),
      ({"budgets": ("own",)}, "no budget"), ({"budgets": ("real",)}, "compacted"), ({"cuts": 0}, "without cuts"),
-     ({"half": "second"}, "no second half"), ({"names": ("placebo",)}, "another session")],
+     ({"half": "second"}, "has no second half"), ({"names": ("placebo",)}, "another session")],
 )  # fmt: skip
 def test_where_nothing_applies_the_reason_is_told(how, why, folder):
     with pytest.raises(InputError, match=why):

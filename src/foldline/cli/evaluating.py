@@ -101,9 +101,7 @@ def _report(out: str, paths: tuple[Path, ...], *, force: bool) -> Target:
     """Where the report goes: into a folder that is there, and onto none of the sessions."""
     where = target("-", out, in_place=False, force=force)
     if where.is_stream:
-        return where
-    if not os.path.isdir(folder := os.path.dirname(os.path.abspath(where.path))):
-        raise click.UsageError(f"{folder} is not there; make that folder first, or name another file")
+        raise click.UsageError("the tables go to standard output; name a file for the report")
     if os.path.isfile(where.path):
         _spare(where.path, out, paths)
     return where

@@ -27,8 +27,8 @@ FROM_EACH = 80_000
 RUN = 12
 """Characters in a row that stand in the prefix too: two or three words; with 8 or 20 they are nearly the same."""
 LEAST_GIVEN = 9
-"""Bytes below which zstd takes no dictionary and packs in another way, a few per cent better: what is given is filled up,
-so that nothing given and a word given are told apart by what they say alone."""
+"""Bytes below which zstd takes no dictionary and packs in another way, a few per cent better: what is given is filled
+up, so that nothing given and a word given are told apart by what they say alone."""
 LEAST_GAIN = 64
 """Bytes that the whole prefix must save: below, the future had nothing to do with it, and a share would be noise."""
 

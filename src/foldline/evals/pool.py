@@ -1,8 +1,8 @@
-"""Processes that measure. They end with their parent and with the first error, write nothing to stdout, and say what they are at.
+"""Processes that measure. They end with their parent, write nothing to stdout, and say what they are at.
 
     Pool(jobs) ── gathered(function, work) ──> the results, in the order of the work
 
-What is done in them is in run.py.
+They end with the first error too, whatever they are at. What is done in them is in run.py.
 """
 
 from __future__ import annotations

@@ -155,7 +155,8 @@ def tables(run: Run, cells: Sequence[Cell], columns: int | None = None) -> Itera
         yield "cost of the whole session under prompt caching, against no management"
         yield from (_columns(name, [short(cost, wide=wide)], wide) for name, _, cost in replays(run))
     if left:
-        yield f"not shown for want of room: {', '.join(TITLES[name] for name in left)}; --json has all, and so has --report"
+        missing = ", ".join(TITLES[name] for name in left)
+        yield f"not shown for want of room: {missing}; --json has all, and so has --report"
 
 
 def _fitting(names: Sequence[str], columns: int | None) -> tuple[Sequence[str], bool]:

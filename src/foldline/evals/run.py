@@ -150,8 +150,8 @@ def idle(rows: Sequence[Row], settings: Settings) -> list[str]:
 def _half(surveys: list[_Survey], half: Half | None, family: Mapping[str, int]) -> list[_Survey]:
     """Every other one, with its copies. They come in the order of their digests, which is one of chance."""
     first: dict[int, int] = {}
-    for at, survey in enumerate(surveys):
-        first.setdefault(family[survey.digest], at)
+    for number, survey in enumerate(surveys):
+        first.setdefault(family[survey.digest], number)
     return [each for each in surveys if half is None or first[family[each.digest]] % 2 == (half == "second")]
 
 
@@ -258,7 +258,7 @@ def _nothing(surveys: Sequence[_Survey], scored: Sequence[_Survey], settings: Se
     """Why no session can be cut."""
     count, enough = len(surveys), f"{settings.least:,} tokens"
     if any(survey.scored for survey in scored):
-        return f"of one session and its copies there is no {settings.half} half; leave --half out, or give more sessions"
+        return f"one session, copies aside, has no {settings.half} half; leave --half out, or give more sessions"
     faults = [survey.fault for survey in surveys if survey.fault]
     why = f"; {faults[0]}" if faults else ""
     if not settings.cuts:

@@ -30,8 +30,9 @@ _CLIENTS = frozenset({"INSTRUCTIONS", "editorContext", "permissions", "reminderI
 what has neither is the user's own HTML."""
 _AROUND = frozenset({"command-args", "user_message", "user_query", "userRequest"})
 """Elements that clients put around the user's own words."""
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
-_WORD = re.compile(r"\w+")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*|\n+")
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]{1,2}|[^\W\u3040-\u30ff\u3400-\u9fff]+")
+"""Chinese and Japanese are written without blanks: there two characters are about a word."""
 
 
 def plain(messages: Iterable[Message]) -> str:
