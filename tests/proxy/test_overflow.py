@@ -11,6 +11,7 @@ from tests.proxy.provider import DIALECTS, SLOTS, Provider, events, refusal, rep
 
 from foldline import read
 from foldline.overflow import TRUNCATED_BELOW
+from foldline.recovery import TRIES
 from foldline.tokens import meter_for
 
 pytestmark = pytest.mark.anyio
@@ -52,8 +53,8 @@ async def test_it_is_tried_three_times_and_then_the_refusal_is_passed_on(provide
         provider.scripts += [says(said_last, 400)] * 5
         status, said, _ = await client.ask(dialect, request(talk(dialect, 30, words=120)), stream=stream)
         assert status == 400
-        assert json.loads(said) == said_last or json.loads(said)["error"]
-        assert len(provider.got) <= 4
+        assert json.loads(said) == said_last
+        assert len(provider.got) == 1 + TRIES
         assert falling(sizes(provider))
 
 
@@ -75,7 +76,7 @@ async def test_a_refusal_inside_a_stream_that_began_well_is_answered_with_less(p
         _, said, _ = await client.ask(dialect, request(talk(dialect, 30, words=120)), stream=True)
         assert len(provider.got) == 2
         assert falling(sizes(provider))
-        assert said == b"".join(events(dialect, "fine", sizes(provider)[1] // 4)) or b"fine" in said
+        assert b"fine" in said
         assert b"error" not in said
 
 

@@ -226,7 +226,7 @@ class Turns:
             return None
         smaller = ready(turn.ready.body, turn.ready.conversation, less, turn.ready.kept)
         smaller = replace(smaller, before=turn.room.before(less))
-        if less.receipt.tokens_after >= turn.tokens or smaller.body is turn.ready.body:
+        if smaller.body is turn.ready.body:
             return None
         loud = not isinstance(outcome.refusal, Silent)
         heard = 0 if loud else _heard(turn.room.weighed(less))
