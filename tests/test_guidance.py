@@ -56,6 +56,17 @@ def test_they_stand_in_every_view(dialect, form, caller, way):
     assert folds >= 2
 
 
+@pytest.mark.parametrize(("dialect", "form"), FORMS)
+def test_what_they_want_of_summaries_holds_for_every_fold(dialect, form):
+    model = FakeCaller([SUMMARY])
+    maker = Compactor(Budget(window=12_000, reserve=1_000), model, secret=b"s")
+    session = Session(dialect).user(form.replace(RULE, f"{RULE}\n\n## Compact Instructions\nKeep the gate's number."))
+    for _ in range(40):
+        maker.fit(worked(session, 1).request())
+    assert len(model.asked) >= 2
+    assert all("Keep the gate's number." in ask.prompt for ask in model.asked)
+
+
 def test_what_comes_first_stays_first():
     maker = Compactor(Budget(window=12_000, reserve=1_000), secret=b"s")
     session = worked(Session().user(CLAUDE), 40)

@@ -3,8 +3,8 @@
     ground, decision ── guided ──> a fold that leaves the message that carries them where it is
 
 An agent sends them once, at the beginning of its history: folded with it they would be gone, for nobody sends them
-again. They are the program's words, so nothing is read from them; files that a caller names are in memory_files. How
-the rest is folded is in compaction.py.
+again. They are the program's words, so nothing is read from them but what they want of summaries; files that a caller
+names are in memory_files. How the rest is folded is in compaction.py.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ def guided(
     guide = guiding(ground.messages, newest_user(ground.messages))  # that one stays anyway
     if guide is None or guide in options.pins:
         return (yield from Compaction(ground, options, budget, meter, decision, story).run())
+    if guide < ground.begin:  # what they want of summaries counts for spans that they do not stand in, too
+        options = replace(options, memory=(*options.memory, guide_in(ground.messages[guide]).text))
     folded: Folded | None = None
     asked: tuple[Attempt, ...] = ()
     if meter.message(guide_in(ground.messages[guide])) * meter.ratio <= decision.target * MOST:
