@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 AGENTS ?= $(HOME)/.cache/foldline-agents
 EXAMPLE := examples/coding-session.anthropic.json
 
-.PHONY: demo test lint types layers unit speed nightly agents corpus eval bench bench-peers clean
+.PHONY: demo test lint types layers unit speed nightly agents corpus eval bench bench-peers architecture clean
 
 demo: $(READY)
 	@$(BIN)/python examples/demo.py
@@ -47,8 +47,9 @@ corpus: $(READY)
 	$(BIN)/python bench/corpus.py
 	$(BIN)/python -m pytest -n 2 -m corpus
 
-eval: $(READY)
+eval: $(READY) # writes the figures and plots of docs/quality.md, and a report with all strategies
 	@mkdir -p build
+	$(BIN)/python bench/quality.py
 	$(BIN)/foldline eval ../shared/corpus --report build/eval.html --force
 
 bench: $(READY)
@@ -61,6 +62,9 @@ bench: $(READY)
 
 bench-peers: $(READY) # other packages, each in ~/.cache/foldline-bench; writes docs/benchmarks.md
 	$(BIN)/python bench/peers/run.py
+
+architecture: $(READY) # the tables of modules in docs/architecture.md
+	$(BIN)/python docs/modules.py
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -7,10 +7,13 @@ import inspect
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -173,25 +176,63 @@ def test_the_page_on_checkpoints_shows_what_is_made():
     assert [line for line in shown if line != "(…)" and line not in made] == []  # all of them, in this order
 
 
-def test_architecture_names_every_module_once():
-    page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
-    listed: dict[str, list[str]] = {}
-    folder = ""
-    for line in page.splitlines():
-        if line.startswith("### "):
-            found = re.match(r"### `(\w+)`", line)
-            folder = found[1] if found else ""
-        elif row := re.match(r"\| `(\w+)` \| \S", line):
-            listed.setdefault(folder, []).append(row[1])
-    package = ROOT / "src" / "foldline"
-    there: dict[str, list[str]] = {}
-    for path in package.rglob("*.py"):
-        if path.stat().st_size:
-            parent = path.parent.relative_to(package).as_posix()
-            there.setdefault("" if parent == "." else parent, []).append(path.stem)
-    assert {name: sorted(modules) for name, modules in listed.items()} == {
-        name: sorted(modules) for name, modules in there.items()
-    }
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def modules():
+    """What `make architecture` does, as a function of the page."""
+    return runpy.run_path(str(ROOT / "docs" / "modules.py"))["written"]
+
+
+def test_architecture_says_of_every_module_what_the_module_says(modules):
+    assert ARCHITECTURE.splitlines() == modules(ARCHITECTURE).splitlines(), "`make architecture` writes it anew"
+
+
+def test_a_row_that_is_wrong_or_missing_is_written_anew(modules):
+    row = re.search(r"^\| `cuts` \| .*\n", ARCHITECTURE, re.M)[0]
+    assert modules(ARCHITECTURE.replace(row, "| `cuts` | something else |\n")) == ARCHITECTURE
+    assert modules(ARCHITECTURE.replace(row, "")) == ARCHITECTURE
+
+
+def test_a_package_without_a_table_is_named(modules):
+    with pytest.raises(ValueError, match=r"foldline\.core"):
+        modules(ARCHITECTURE.replace("<!-- foldline.core -->", ""))
+
+
+def test_the_steps_of_a_fold_are_modules_of_the_core():
+    steps = ARCHITECTURE.split("## A fold, step by step\n")[1].split("\n## ")[0].split("\n1. ")[1]
+    named = re.findall(r"`(\w+)`", steps)
+    assert len(named) > 15
+    assert [name for name in named if not (ROOT / "src" / "foldline" / "core" / f"{name}.py").is_file()] == []
+
+
+def contract(words: str) -> dict[str, Any]:
+    return next(one for one in PROJECT["tool"]["importlinter"]["contracts"] if words in one["name"])
+
+
+def test_the_rings_on_the_page_are_those_of_the_contract():
+    drawn = blocks("", ARCHITECTURE)[0].split("→")
+    layers = contract("inward")["layers"]
+    assert [sorted(re.findall(r"\w+", ring)) for ring in drawn] == [sorted(re.findall(r"\w+", one)) for one in layers]
+
+
+def test_the_core_is_forbidden_all_that_is_installed_with_foldline():
+    imported = {"splintr-rs": "splintr"}  # the others are imported by their own names
+    extras = PROJECT["project"]["optional-dependencies"]
+    wanted = [*PROJECT["project"]["dependencies"], *(one for name in extras if name != "dev" for one in extras[name])]
+    names = [re.match(r"[\w-]+", requirement)[0] for requirement in wanted]
+    modules = {imported.get(name, name.replace("-", "_")) for name in names}
+    assert sorted(modules) == sorted(contract("standard library alone")["forbidden_modules"])
+
+
+def test_the_page_for_contributors_names_every_target_of_the_makefile():
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    targets = re.findall(r"^([a-z-]+):(?!=)", makefile, re.M)
+    assert sorted(targets) == sorted(re.search(r"^\.PHONY: (.*)", makefile, re.M)[1].split())
+    assert sorted(targets) == sorted(re.findall(r"^\| `make ([\w-]+)` \|", page, re.M))
 
 
 def test_formats_names_every_dialect():

@@ -1,6 +1,6 @@
-"""Foldline keeps any language-model agent inside its context window, and loses nothing.
+"""The public names of Foldline, and nothing else: each is loaded when it is first used.
 
-The public names, and nothing else. Each is loaded when it is first used, so that importing the package costs nothing.
+Foldline keeps any language-model agent inside its context window, and loses nothing. Importing it costs nothing yet.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Runs the engine: does what it asks and tells it what came of it. Knows nothing of dialects, budgets or folding.
+"""The loops that run the engine, one sync and one async: what it asks is done, and it is told what came of it.
 
-Sync and async are two loops over the same steps. Wherever something is waited for there is such a pair (here, in the
-callers, in the compactor), and what the two share is a generator or a function that waits for nothing.
+Wherever something is waited for there is such a pair (here, in the callers, in the compactor), and what the two share
+is a generator or a function that waits for nothing. Knows nothing of dialects, budgets or folding.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Builds requests to a summariser from the prompt files. The words are in foldline/prompts/*.md, never here.
 
-Each file begins with its version; what a checkpoint was made with is recorded as "name/version".
+Each file begins with its version; what a checkpoint was made with is recorded as "name/version". They are read from
+the package, each once: nothing else in the core reads anything.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import NamedTuple
 from foldline.core.asking import Ask
 
 REPLY_TOKENS = 4_096
-"""What a summary may use unless told otherwise."""
+"""The tokens of a summary where nothing else is asked for."""
 
 
 class Prompt(NamedTuple):
@@ -34,14 +35,14 @@ def prompt(name: str) -> Prompt:
 
 
 def fill(name: str, **values: str) -> str:
-    """The prompt with its places filled in. A line whose place is filled with nothing is left out."""
+    """The prompt with its places filled in. A line that is empty once filled in is left out."""
     lines = prompt(name).text.split("\n")
     filled = [Template(line).substitute(values) for line in lines]
     return "\n".join(text for line, text in zip(lines, filled, strict=True) if text.strip() or not line.strip())
 
 
 def quoted(text: str) -> str:
-    """Someone's words as a quotation: whatever they are, no line of them can pass for one of ours."""
+    """Someone's words as a quotation: whatever they are, none of their lines can pass for ours."""
     return "\n".join(f"> {line}" for line in text.strip().splitlines())
 
 
@@ -73,13 +74,13 @@ def merge_request(
 
 
 def _wishes(focus: str, instructions: str) -> list[str]:
-    """What the user and the project want of the notes, quoted; blank wishes are none."""
+    """What the user and the project want of the notes, quoted; blank wishes do not count."""
     found = [fill("focus", focus=quoted(focus))] if focus.strip() else []
     return [*found, fill("project", instructions=quoted(instructions))] if instructions.strip() else found
 
 
 def _ask(pieces: Sequence[str], max_tokens: int) -> Ask:
-    """Text only, no tools: that is said first, and again last."""
+    """The request. It begins and ends by asking for text only, with no tools."""
     text = "\n\n".join((prompt("frame").text, *pieces, prompt("reminder").text))
     return Ask(prompt("system").text, text, max_tokens)
 
@@ -92,5 +93,5 @@ def repair_request(ask: Ask, fault: str) -> Ask:
 
 
 def version_of(name: str) -> str:
-    """The version of a request: its own prompt's, which stands for the frame that all requests share."""
+    """The version of a request: that of its own prompt, which stands for the shared frame as well."""
     return prompt(name).version

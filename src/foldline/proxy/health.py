@@ -1,12 +1,11 @@
-"""How the proxy is: metrics, a state for `foldline status`, logs of numbers and names. No content, no key, unless
-FOLDLINE_DEBUG asks for tracebacks.
+"""How the proxy is: metrics, a state for `foldline status`, and logs of numbers and names, without content or key.
 
     GET /healthz            200 while it serves
     GET /SECRET/metrics     for Prometheus
     GET /SECRET/status      for people, as JSON
 
 Everything that is told about a request goes through `Health.tell`, and about a failure of ours through `log_failure`,
-so there is one place to look for what is told.
+so there is one place to look for what is told. Only the tracebacks that FOLDLINE_DEBUG asks for may quote content.
 """
 
 from __future__ import annotations
