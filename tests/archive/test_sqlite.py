@@ -19,7 +19,7 @@ from tests.nobody import as_nobody
 
 from foldline import Archive, Budget, Compactor
 from foldline.archive import schema
-from foldline.archive.connection import Store, default_path
+from foldline.archive.connection import Store
 from foldline.conformance import made, saved, talk
 from foldline.errors import ArchiveError, Busy, Corrupt, Full
 from foldline.model import Conversation, Message, Origin, Text
@@ -84,7 +84,7 @@ def test_the_path_is_found_in_the_environment_or_at_home(tmp_path, monkeypatch):
     assert Archive().path == tmp_path / ".local/share/foldline/archive.db"
     assert Archive("~/mine.db").path == tmp_path / "mine.db"
     monkeypatch.setenv("FOLDLINE_HOME", str(tmp_path / "elsewhere"))
-    assert default_path() == tmp_path / "elsewhere" / "archive.db"
+    assert Archive().path == tmp_path / "elsewhere" / "archive.db"
 
 
 @pytest.mark.parametrize("name", ["a b%20?mode=ro#x.db", "ü\U0001f389.db", ":memory:"])

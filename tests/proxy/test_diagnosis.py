@@ -11,7 +11,6 @@ from tests.proxy.client import grow, proxy, request, talk
 from tests.proxy.provider import Provider
 
 from foldline.archive.memory import MemoryArchive
-from foldline.cli import main
 from foldline.proxy import fitting, health
 from foldline.proxy.beside import Beside
 from foldline.testing import SUMMARY, FakeCaller, Session
@@ -36,14 +35,6 @@ def told(caplog, event):
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch):
     monkeypatch.delenv("FOLDLINE_DEBUG", raising=False)
-
-
-def test_the_log_and_the_commands_mean_the_same_variable(monkeypatch):
-    assert health.DEBUG == main.DEBUG
-    assert not health.debugging()
-    for value, on in (("", False), ("0", False), ("1", True), ("yes", True)):
-        monkeypatch.setenv("FOLDLINE_DEBUG", value)
-        assert health.debugging() is on
 
 
 @debug

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
+from foldline import home
 from foldline.agenda.state import Entry
 from foldline.errors import ArchiveError, Busy, Corrupt, Full, InputError
 
@@ -47,16 +48,11 @@ child inherits a connection or a closed gate."""
 os.register_at_fork(before=_gate.acquire, after_in_parent=_gate.release, after_in_child=_gate.release)
 
 
-def default_path() -> Path:
-    home = os.environ.get("FOLDLINE_HOME")
-    return (Path(home) if home else Path("~/.local/share/foldline")).expanduser() / "agenda.db"
-
-
 class Log:
     """The entries of every project in one file. The file appears with the first entry."""
 
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
-        self.path = Path(path).expanduser() if path is not None else default_path()
+        self.path = Path(path).expanduser() if path is not None else home.agenda()
 
     def read(self, scope: str) -> tuple[Entry, ...]:
         """The entries of a project, in order."""

@@ -19,10 +19,10 @@ from pathlib import Path
 from urllib.parse import quote
 
 from foldline.archive import place, schema
-from foldline.archive.place import Damaged, Moved, default_path
+from foldline.archive.place import Damaged, Moved
 from foldline.errors import ArchiveError, Busy, Full
 
-__all__ = ["WAIT", "Damaged", "Moved", "Store", "default_path", "wording"]
+__all__ = ["WAIT", "Damaged", "Moved", "Store", "wording"]
 
 WAIT = 5.0
 """Seconds to wait for another process to let go of the file."""

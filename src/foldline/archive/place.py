@@ -42,11 +42,6 @@ def not_ours(path: Path) -> ArchiveError:
     return ArchiveError(f"{path} is no archive; give the archive a file of its own")
 
 
-def default_path() -> Path:
-    home = os.environ.get("FOLDLINE_HOME")
-    return Path(home) / "archive.db" if home else Path("~/.local/share/foldline/archive.db").expanduser()
-
-
 def beside(path: Path, end: str) -> Path:
     return path.with_name(path.name + end)
 

@@ -15,10 +15,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
+from foldline import home
 from foldline.archive import care, history, intake, later, nodes, rescue, search, transfer, ways
 from foldline.archive.base import Found, SessionInfo, Stored, Trouble, storable
 from foldline.archive.blobs import Blobs
-from foldline.archive.connection import WAIT, Store, default_path
+from foldline.archive.connection import WAIT, Store
 from foldline.archive.keys import Memory
 from foldline.archive.nodes import About, Indexer
 from foldline.archive.place import Damaged, Moved
@@ -57,7 +58,7 @@ class Archive(history.Shelf):
         cap: int | None = None,
         wait: float = WAIT,
     ) -> None:
-        self.path = Path(path).expanduser().absolute() if path is not None else default_path()
+        self.path = Path(path).expanduser().absolute() if path is not None else home.archive()
         self.notices: tuple[Notice, ...] = ()
         """What happened to the file itself: rescued after damage."""
         self._blobs = Blobs(_masked if redact_at_rest else None)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from foldline import home
 from foldline.cli.options import tell
 from foldline.cli.screen import console, safe, safe_text
 from foldline.errors import ArchiveError
@@ -49,9 +50,8 @@ class Asked:
         What happened to its file is said on standard error.
         """
         from foldline.archive import Archive
-        from foldline.archive.place import default_path
 
-        path = Path(self.archive).expanduser() if self.archive else default_path()
+        path = Path(self.archive).expanduser() if self.archive else home.archive()
         if not make:
             _must_be_there(path)
         archive = Archive(path)

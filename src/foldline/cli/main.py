@@ -18,13 +18,11 @@ from typing import NoReturn
 
 import click
 
-from foldline import __version__
+from foldline import __version__, home
 from foldline.cli import exits
 from foldline.cli.screen import safe, say
 from foldline.errors import FoldlineError
 
-DEBUG = "FOLDLINE_DEBUG"
-"""Set to anything but 0 in the environment, it shows tracebacks."""
 COMPLETE = "_FOLDLINE_COMPLETE"
 """Shells set it when they ask for completions."""
 COMMANDS = {
@@ -127,7 +125,8 @@ def run(arguments: Sequence[str]) -> int:
         return exits.code_of(error, next(iter(arguments), ""))
     except Exception as error:
         _debug()
-        say(f"foldline: unexpected {type(error).__name__}: {safe(str(error))}; please report it, with {DEBUG}=1 set")
+        what = f"unexpected {type(error).__name__}: {safe(str(error))}"
+        say(f"foldline: {what}; please report it, with {home.DEBUG}=1 set")
         return exits.OTHER
 
 
@@ -152,7 +151,7 @@ def _show_usage(error: click.ClickException) -> None:
 
 
 def _debug() -> None:
-    if os.environ.get(DEBUG, "0") not in ("", "0"):
+    if home.debugging():
         traceback.print_exc()
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from foldline import home
 from foldline.cli import exits
 from foldline.cli.keeping import ARCHIVE, lines, page
 from foldline.cli.options import print_json
@@ -20,8 +20,6 @@ from foldline.cli.screen import say
 if TYPE_CHECKING:
     from foldline.agenda import Outcome
 
-AGENDA = "agenda.db"
-"""What it is called beside an archive."""
 _PLAN = click.option("--plan", type=int, metavar="N", help="Which plan; else the active one.")
 _TASK = click.argument("task", type=int)
 
@@ -68,7 +66,7 @@ def _call(context: click.Context, operation: str, **arguments: Any) -> int:
     from foldline.agenda import Agenda
 
     archive, scope, as_json = context.obj
-    agenda = Agenda(Path(archive).expanduser().with_name(AGENDA) if archive else None)
+    agenda = Agenda(home.agenda(archive))
     given = {name: value for name, value in arguments.items() if value is not None}
     outcome = agenda.call(operation, scope=scope, **given)
     _answer(outcome, as_json)

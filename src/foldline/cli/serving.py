@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from foldline import home
 from foldline.cli.options import tell
 from foldline.cli.screen import safe, say
 
@@ -60,7 +60,7 @@ def _desk(root: str, scope: str | None, everything: bool, archive: str | None) -
     from foldline.agenda import Agenda
     from foldline.tools import Desk
 
-    agenda = Agenda(Path(archive).expanduser().with_name("agenda.db")) if archive else Agenda()
+    agenda = Agenda(home.agenda(archive))
     reach: Reach = "all" if everything else "project" if scope is None else "scope"
     whose = os.path.realpath(root) if scope is None else scope
     opened = Archive(archive)

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from foldline import home
 from foldline.errors import AuthRejected, InputError, UpstreamNotAllowed
 from foldline.proxy.upstreams import DIALECTS, KNOWN, Upstream, has_tools, made, upstream
 
@@ -148,9 +149,9 @@ def status(as_json: bool) -> int:
 
 
 def _log(wish: Wish, level: int) -> None:
-    from foldline.proxy.health import debugging, log_to_stderr
+    from foldline.proxy.health import log_to_stderr
 
-    level = min(level, logging.WARNING) if debugging() else level
+    level = min(level, logging.WARNING) if home.debugging() else level
     log_to_stderr(logging.INFO if wish.verbose else level)
 
 
@@ -303,7 +304,7 @@ def _listed(running: Running) -> Iterator[None]:
     """In the folder where `status` looks. Where nothing can be written there, it serves all the same."""
     from foldline.proxy.health import log_failure
 
-    entry = _folder() / f"{running.port}.json"
+    entry = home.proxies() / f"{running.port}.json"
     try:
         _written(entry, {"origin": running.origin, "secret": running.secret, "pid": os.getpid()})
     except OSError as error:
@@ -314,11 +315,6 @@ def _listed(running: Running) -> Iterator[None]:
         yield
     finally:
         entry.unlink(missing_ok=True)
-
-
-def _folder() -> Path:
-    home = os.environ.get("FOLDLINE_HOME")
-    return (Path(home) if home else Path("~/.local/share/foldline").expanduser()) / "proxies"
 
 
 def _written(path: Path, entry: Mapping[str, Any]) -> None:
@@ -332,7 +328,7 @@ def _written(path: Path, entry: Mapping[str, Any]) -> None:
 
 def _running() -> list[dict[str, Any]]:
     found = []
-    for path in sorted(_folder().glob("*.json")):
+    for path in sorted(home.proxies().glob("*.json")):
         with contextlib.suppress(OSError, ValueError):  # one that just ended, or was half written
             found.append(json.loads(path.read_text()))
     return found

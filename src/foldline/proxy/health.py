@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import sys
 import threading
 import time
@@ -22,14 +21,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from foldline import home
 from foldline.model import Notice
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
 log = logging.getLogger("foldline.proxy")
-DEBUG = "FOLDLINE_DEBUG"
-"""Set to anything but 0 in the environment, it shows tracebacks, as it does in `foldline.cli.main`."""
 _OURS = Path(__file__).parents[1]
 """Foldline's own code."""
 TOLD = (
@@ -154,20 +152,15 @@ def log_failure(event: str, error: BaseException, level: int = logging.WARNING) 
     What the error says may quote the conversation or a key, so that is told, with the traceback, only when asked for.
     """
     fields: dict[str, Any] = {"error": type(error).__name__, "where": _where(error)}
-    if debugging():
+    if home.debugging():
         fields["traceback"] = "".join(traceback.format_exception(error)).splitlines()
     log.log(level, event, extra={"fields": fields})
 
 
 def what_failed(error: BaseException) -> str:
     """The same for the client: what kind of error, and who can say more."""
-    how = "" if debugging() else f"set {DEBUG}=1 for the proxy and "
+    how = "" if home.debugging() else f"set {home.DEBUG}=1 for the proxy and "
     return f"something failed here ({type(error).__name__}); {how}look at the proxy's standard error"
-
-
-def debugging() -> bool:
-    """Whether tracebacks are asked for."""
-    return os.environ.get(DEBUG, "0") not in ("", "0")
 
 
 def _where(error: BaseException) -> str:
@@ -186,4 +179,4 @@ def log_to_stderr(level: int = logging.INFO) -> None:
     log.propagate = False
 
 
-__all__ = ["DEBUG", "PAGES", "Health", "JsonLines", "debugging", "log_failure", "log_to_stderr", "pages", "what_failed"]
+__all__ = ["PAGES", "Health", "JsonLines", "log_failure", "log_to_stderr", "pages", "what_failed"]
