@@ -9,12 +9,12 @@ the dialects' matter.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from foldline import dialects, sources
 from foldline.core.prefix import shared
+from foldline.core.recent import Recent
 from foldline.dialects import jsontext
 from foldline.dialects.base import RequestDialect, Source
 from foldline.errors import UnknownDialect
@@ -62,11 +62,11 @@ class Reader:
     """Remembers messages by place and bytes. Not for several threads at once."""
 
     def __init__(self) -> None:
-        self._seen: OrderedDict[tuple[str, int, bytes], _Known] = OrderedDict()
-        self._past: OrderedDict[tuple[str, bytes], _Past] = OrderedDict()
-        self._rows: OrderedDict[tuple[str, bytes], _Rows] = OrderedDict()
-        self._spoken: OrderedDict[tuple[str, bytes], _Spoken] = OrderedDict()
-        self._heads: OrderedDict[tuple[str, bytes], Head] = OrderedDict()
+        self._seen = Recent[tuple[str, int, bytes], _Known](MOST)
+        self._past = Recent[tuple[str, bytes], _Past](SESSIONS)
+        self._rows = Recent[tuple[str, bytes], _Rows](SESSIONS)
+        self._spoken = Recent[tuple[str, bytes], _Spoken](SESSIONS)
+        self._heads = Recent[tuple[str, bytes], Head](SESSIONS)
         self.parsed = 0
         """Messages taken apart so far: the work done."""
 
@@ -100,7 +100,7 @@ class Reader:
         new = tuple(map(jsontext.encode, items[len(known.rows) :]))
         nulls = tuple(at for at, row in enumerate(new, len(known.rows)) if b"null" in row)
         found = _Rows(known.rows + new, known.nulls + nulls)
-        _remember(self._rows, key, found, SESSIONS)
+        self._rows[key] = found
         return found.rows
 
     def _dialect(
@@ -115,7 +115,7 @@ class Reader:
         if known is None or self._speaks_otherwise(known, slot, rows, head):
             known = _detected(sources.open_source(request).source.data)
         if known is not None:
-            _remember(self._spoken, key, known, SESSIONS)
+            self._spoken[key] = known
         return known.dialect if known else None
 
     def _speaks_otherwise(self, known: _Spoken, slot: str, rows: tuple[bytes, ...], head: bytes) -> bool:
@@ -148,9 +148,7 @@ class Reader:
             for index, (row, lone, message) in enumerate(late_ones, first)
         )
         same = past.rows[:first] + rows[first:]  # the rows that are remembered anyway, not another copy of them
-        _remember(self._past, key, _Past(same, alone, found), SESSIONS)
-        while len(self._seen) > MOST:
-            self._seen.popitem(last=False)
+        self._past[key] = _Past(same, alone, found)
         return found
 
     def _alone(self, dialect: RequestDialect, index: int, row: bytes) -> Message:
@@ -172,7 +170,7 @@ class Reader:
     def _head(self, dialect: RequestDialect, head: bytes) -> Head:
         key = (dialect.name, head)
         known = self._heads.pop(key, None) or dialect.head(jsontext.decode(head))
-        _remember(self._heads, key, known, SESSIONS)
+        self._heads[key] = known
         return known
 
 
@@ -200,12 +198,6 @@ def _detected(data: bytes) -> _Spoken | None:
     value = jsontext.decode(data)
     found = dialects.detect(value)
     return _Spoken(found, found.fits(value)) if isinstance(found, RequestDialect) else None
-
-
-def _remember(memory: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
-    memory[key] = value
-    while len(memory) > most:
-        memory.popitem(last=False)
 
 
 __all__ = ["Reader", "Skimmed"]

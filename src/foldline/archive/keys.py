@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.effects import ViewPlan
 from foldline.core.prefix import shared
+from foldline.core.recent import Recent
 from foldline.core.skeleton import chain
 from foldline.model import REF_LENGTH, Conversation, Media, Message, Origin, Part, Text, Thinking, digest
 
@@ -63,7 +63,7 @@ class Memory:
     """The paths stored last, by how they begin and by their session."""
 
     def __init__(self) -> None:
-        self._paths: OrderedDict[tuple[bytes, str], Path] = OrderedDict()
+        self._paths = Recent[tuple[bytes, str], Path](REMEMBERED)
         self._begun: tuple[Message | None, str, str, bytes] = (None, "", "", b"")
         """How the conversation began that was looked at last, and the key of that: mostly the next is the same."""
 
@@ -97,11 +97,7 @@ class Memory:
 
     def remember(self, path: Path) -> None:
         """Keeps a path at hand, in the place of its session's last one. To be called when it is durable."""
-        key = path.keys[0], path.session
-        self._paths.pop(key, None)
-        self._paths[key] = path
-        while len(self._paths) > REMEMBERED:
-            self._paths.popitem(last=False)
+        self._paths[path.keys[0], path.session] = path
 
     def clear(self) -> None:
         self._paths.clear()

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from foldline.compactor import Fitted
+from foldline.core.recent import Recent
 from foldline.model import Conversation
 from foldline.proxy.health import log_failure
 from foldline.proxy.rooms import Room
@@ -45,7 +45,7 @@ class Ahead:
 
     def __init__(self, count: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._pool = ThreadPoolExecutor(AT_ONCE, "foldline-ahead")
-        self._sessions: OrderedDict[tuple[str, str], _State] = OrderedDict()
+        self._sessions = Recent[tuple[str, str], _State](SESSIONS)
         self._lock = threading.Lock()
         self._count, self._clock = count, clock
 
@@ -58,8 +58,6 @@ class Ahead:
             state = self._sessions.pop(key, _State())
             due = self._due(state, tokens, room.budget.at(STALE))
             self._sessions[key] = _State(tokens, True) if due else state
-            while len(self._sessions) > SESSIONS:
-                self._sessions.popitem(last=False)
         if due:
             self._pool.submit(self._prepare, room, conversation, key)
         return due

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -27,6 +27,7 @@ from foldline.archive.base import Backend
 from foldline.archive.history import Shelf
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, Save
+from foldline.core.recent import Recent
 from foldline.errors import ArchiveError, Busy
 from foldline.model import Conversation, Message
 from foldline.proxy.health import log_failure
@@ -130,7 +131,7 @@ class Beside:
         self._defers = archive if isinstance(archive, Deferring) else None
         self._keep_all = _keeper(archive)
         self._shelf = archive if isinstance(archive, Shelf) else None
-        self._told: OrderedDict[tuple[str, ...], None] = OrderedDict()
+        self._told = Recent[tuple[str, ...], None](TOLD)
         self._waiting: deque[_Wish] = deque()
         self._lock, self._called = threading.Lock(), threading.Event()
         self._over = threading.Condition(self._lock)
@@ -265,8 +266,6 @@ class Beside:
             return
         wish.done.set_result(None)
         self._told[wish.beginning] = None
-        while len(self._told) > TOLD:
-            self._told.popitem(last=False)
 
     def _one_by_one(self, wishes: Iterable[_Wish]) -> None:
         for wish in wishes:

@@ -9,12 +9,12 @@ extraction with nothing recalled; and a notice says so. Nothing is sent here, an
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from foldline import dialects
 from foldline.compactor import Compactor, Fitted
+from foldline.core.recent import Recent
 from foldline.errors import CannotFit
 from foldline.model import Conversation, Message, Notice
 from foldline.proxy.beside import Kept
@@ -61,7 +61,7 @@ class Fitter:
     """Fits requests, and remembers their last views. Safe for several threads."""
 
     def __init__(self) -> None:
-        self._views: OrderedDict[tuple[str, str], _Shown] = OrderedDict()
+        self._views = Recent[tuple[str, str], _Shown](VIEWS)
         self._lock = threading.Lock()
 
     def fit(self, room: Room, body: bytes, conversation: Conversation, kept: Kept | None = None) -> Ready:
@@ -90,10 +90,7 @@ class Fitter:
     def _hold(self, conversation: Conversation, view: Conversation) -> None:
         with self._lock:
             key = conversation.dialect, conversation.messages[0].identity
-            self._views.pop(key, None)
             self._views[key] = _Shown(conversation.messages, view.messages)
-            while len(self._views) > VIEWS:
-                self._views.popitem(last=False)
 
     def _in_spite(self, room: Room, body: bytes, conversation: Conversation, error: Exception) -> Ready:
         log_failure("fit-failed", error)

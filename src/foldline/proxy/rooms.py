@@ -28,6 +28,7 @@ from foldline.compactor import Compactor, Fitted
 from foldline.core import budget as core
 from foldline.core.meter import Meter, Tally
 from foldline.core.prune import PruneSettings
+from foldline.core.recent import Recent
 from foldline.core.resume import Abilities
 from foldline.errors import Overflow
 from foldline.model import Conversation, Message, Notice
@@ -265,15 +266,13 @@ class Seats:
         self.settings, self.archive = settings, archive
         self._count, self._most, self._held = count, most, 0
         self._seats: OrderedDict[tuple[str, ...], _Seat] = OrderedDict()
-        self._folded: OrderedDict[tuple[str, ...], None] = OrderedDict()
+        self._folded = Recent[tuple[str, ...], None](FOLDED)
         self._lock = threading.Lock()
 
     def folded(self, room: Room, conversation: Conversation) -> None:
         """To be told of a conversation that was not shown as it came: there is a plan for how it is, with any model."""
         with self._lock:
             self._folded[_beginning(room, conversation)] = None
-            while len(self._folded) > FOLDED:
-                self._folded.popitem(last=False)
 
     def untouched(self, room: Room, conversation: Conversation) -> _Seat | None:
         """A conversation's seat, if it has one in this budget. None where it was ever folded: one that was taken back
@@ -316,7 +315,7 @@ class Rooms:
         self.settings = settings
         self._archive = Beside(archive)
         self._seats = Seats(settings, self._archive)
-        self._rooms: OrderedDict[tuple[str, str], Room] = OrderedDict()
+        self._rooms = Recent[tuple[str, str], Room](ROOMS)
         """By scope and model."""
         self._lock = threading.Lock()
 
@@ -327,8 +326,6 @@ class Rooms:
             key = (scope, model)
             found = self._rooms.pop(key, None) or Room(model, scope, self._seats)
             self._rooms[key] = found
-            while len(self._rooms) > ROOMS:
-                self._rooms.popitem(last=False)
             return found
 
     def flush(self) -> None:
