@@ -435,6 +435,22 @@ def test_a_branch_the_user_went_back_from_is_left_behind(book):
     assert len(book.read("all")) == 5
 
 
+def test_who_goes_back_to_before_the_first_message_leaves_all_of_it_behind(book):
+    book.user("wrong way", uuid="a")
+    book.says("m1", text("one"), uuid="b")
+    book.user("right way", uuid="c", parentUuid=None)
+    book.says("m2", text("two"), uuid="d")
+    conversation = book.read()
+    assert texts(conversation) == ["right way", "two"]
+    assert codes(conversation) == ["left-behind"]
+
+
+def test_where_no_row_names_a_parent_nothing_is_left_behind(book):
+    for said in ("one", "two", "three"):
+        book.user(said, parentUuid=None)
+    assert texts(book.read()) == ["one", "two", "three"]
+
+
 def test_parallel_calls_branch_and_nothing_of_them_is_left_behind(book):
     book.user("go", uuid="a")
     book.says("m1", call("c1"), uuid="b")
@@ -612,6 +628,75 @@ def test_text_with_lone_surrogates_and_bad_utf8_is_rebuilt_as_it_was(book):
     assert CLAUDE.write(conversation.with_messages(bare)) == data
 
 
+def chain(data: bytes) -> list[str]:
+    """What the agent itself loads: from the last thing said up through the parents, oldest first."""
+    rows = {row["uuid"]: row for row in records(data)}
+    spoken = [row for row in rows.values() if row["type"] in ("user", "assistant")]
+    at, found = spoken[-1]["uuid"] if spoken else None, []
+    while at in rows:
+        found.append(at)
+        at = rows[at]["parentUuid"]
+    said = [rows[name].get("message", {}).get("content", "") for name in reversed(found)]
+    return [words if isinstance(words, str) else "".join(block.get("text", "") for block in words) for words in said]
+
+
+def test_a_checkpoint_is_above_what_a_torn_row_hangs_on(book):
+    book.user("one", uuid="a")
+    book.says("m1", text("two"), uuid="b")
+    book.user("three", uuid="c", parentUuid="nowhere")
+    conversation = book.read()
+    made = Message("user", Origin.SUMMARY, (Text("so far"),))
+    data = CLAUDE.write(conversation.with_messages([made, *conversation.messages[1:]]))
+    assert [said for said in chain(data) if said in ("so far", "three")] == ["so far", "three"]
+
+
+def test_a_checkpoint_hangs_where_the_message_after_it_hung_though_a_dead_branch_lies_between(book):
+    book.user("hello", uuid="a")
+    book.says("m1", text("one"), uuid="b")
+    book.user("wrong way", uuid="c")
+    book.user("right way", uuid="d", parentUuid="b")
+    conversation = book.read()
+    made = Message("user", Origin.SUMMARY, (Text("so far"),))
+    data = CLAUDE.write(conversation.with_messages([conversation.messages[0], made, conversation.messages[2]]))
+    assert chain(data) == ["hello", "so far", "right way"]
+    assert texts(load(data)) == chain(data)
+
+
+USAGE = {"input_tokens": 3, "cache_read_input_tokens": 90_000, "output_tokens": 40, "service_tier": "standard"}
+
+
+def sized(book: Book) -> Book:
+    for number in range(3):
+        book.user(f"ask {number}")
+        book.says(f"m{number}", text(f"answer {number}"))
+        book.rows[-1]["message"]["usage"] = USAGE
+    return book
+
+
+def usages(data: bytes) -> list[dict]:
+    return [row["message"]["usage"] for row in records(data) if row["type"] == "assistant"]
+
+
+@pytest.mark.parametrize(("changed", "sizes"), [(0, [0, 0, 0]), (2, [90_000, 0, 0]), (5, [90_000, 90_000, 0])])
+def test_from_the_first_change_on_no_row_says_how_large_the_context_was(book, changed, sizes):
+    conversation = sized(book).read()
+    messages = list(conversation.messages)
+    messages[changed] = messages[changed].with_parts([Text("shorter")])
+    after = usages(CLAUDE.write(conversation.with_messages(messages)))
+    assert [usage["cache_read_input_tokens"] for usage in after] == sizes
+    assert {usage["service_tier"] for usage in after} == {"standard"}
+    nothing = {name: 0 for name in USAGE if name.endswith("tokens")}
+    assert after[-1] == {**USAGE, **nothing}
+
+
+def test_the_size_of_a_subagents_context_is_its_own(book):
+    sized(book)
+    book.says("m9", text("aside"), isSidechain=True, parentUuid=None)
+    book.rows[-1]["message"]["usage"] = USAGE
+    conversation = book.read()
+    assert usages(CLAUDE.write(conversation.with_messages(conversation.messages[2:])))[-1] == USAGE
+
+
 # --- properties --------------------------------------------------------------------------------------------------
 
 blocks = st.sampled_from(["text", "thinking", "call"])
@@ -679,3 +764,19 @@ def test_a_checkpoint_before_an_answer_that_lost_its_first_row_is_not_on_a_dead_
     view = [conversation.messages[0], made, answer.with_parts(answer.parts[1:]), *conversation.messages[2:]]
     again = load(CLAUDE.write(conversation.with_messages(view)))
     assert [m.text for m in again.messages] == [m.text for m in view]
+
+
+@given(books(), st.data())
+def test_a_checkpoint_before_all_that_is_left_is_the_first_thing_the_agent_loads(book, data):
+    for row in book.rows[1:]:
+        if row["parentUuid"] and data.draw(st.integers(0, 5)) == 0:
+            row["parentUuid"] = "nowhere"
+    conversation = book.read()
+    kept = conversation.messages[data.draw(st.integers(0, len(conversation.messages))) :]
+    made = Message("user", Origin.SUMMARY, (Text("so far"),))
+    written = CLAUDE.write(conversation.with_messages([made, *kept]))
+    assert [part for m in load(written).messages for part in m.parts] == [
+        *made.parts,
+        *(p for m in kept for p in m.parts),
+    ]
+    assert "so far" in chain(written)

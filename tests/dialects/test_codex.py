@@ -243,6 +243,29 @@ def test_new_messages_get_rows_of_their_own(rollout):
     assert records(data)[-1]["timestamp"] == "t5"
 
 
+USAGE = {"input_tokens": 90_000, "cached_input_tokens": 80_000, "output_tokens": 40, "total_tokens": 90_040}
+
+
+def counted(rollout: Rollout) -> Rollout:
+    for number in range(2):
+        rollout.user(f"ask {number}").says(f"answer {number}")
+        rollout.row("event_msg", type="token_count", info={"total_token_usage": USAGE, "last_token_usage": USAGE})
+    return rollout.row("event_msg", type="agent_message", message="last_token_usage")
+
+
+@pytest.mark.parametrize(("changed", "sizes"), [(0, [0, 0]), (2, [90_040, 0])])
+def test_from_the_first_change_on_no_event_says_how_large_the_context_was(rollout, changed, sizes):
+    conversation = counted(rollout).read()
+    messages = list(conversation.messages)
+    messages[changed] = messages[changed].with_parts([Text("shorter")])
+    after = records(CODEX.write(conversation.with_messages(messages)))
+    infos = [row["payload"]["info"] for row in after if row["payload"]["type"] == "token_count"]
+    assert [info["last_token_usage"]["total_tokens"] for info in infos] == sizes
+    assert infos[-1]["last_token_usage"] == dict.fromkeys(USAGE, 0)
+    assert [info["total_token_usage"] for info in infos] == [USAGE, USAGE]
+    assert after[-1] == rollout.rows[-1]
+
+
 def test_a_conversation_made_from_nothing_is_written():
     made = Message("user", Origin.USER, (Text("go"),))
     assert texts(load(CODEX.write(replace(load(b""), layout=None).with_messages([made])))) == ["go"]

@@ -318,6 +318,16 @@ def test_messages_made_here_get_rows_at_their_place(session, origin):
     assert records(data)[2]["timestamp"] == "t1"
 
 
+def test_a_message_made_here_hangs_where_the_next_one_hung_though_a_dead_branch_lies_between(tree):
+    first = tree.user("one")
+    tree.user("wrong way")
+    tree.user("right way", parent=first)
+    conversation = tree.read()
+    made = Message("user", Origin.SUMMARY, (Text("so far"),))
+    data = PI.write(conversation.with_messages([conversation.messages[0], made, conversation.messages[1]]))
+    assert texts(load(data)) == ["one", "so far", "right way"]
+
+
 def test_results_and_pictures_made_here_are_written(session):
     session.user("one")
     made = (

@@ -147,13 +147,14 @@ def _left_behind(records: Records, named: Ids, start: int) -> frozenset[int]:
     """Rows after `start` on branches the conversation went back from: the user rewound, or resumed from before them.
 
     Parallel calls branch too, so blocks and results of an answer that is on the way stay, wherever they hang; and so
-    does every row whose parent is not in the file.
+    does every row whose parent is not in the file. Who went back to before the first message began a tree of its own.
     """
     rows = [row for row in records if row > start and records[row].uuid and not records[row].is_sidechain]
     way = _way(records, rows)
+    rooted = any(records[row].parent_uuid for row in rows) and not all(records[row].parent_uuid for row in way)
     answers = {answer(records[row]) for row in way} - {""}
     calls = {name for row in rows if answer(records[row]) in answers for name in named.get(row, ((), ()))[0]}
-    reached, left = {records[row].uuid for row in way}, set[str | None]()
+    reached, left = {records[row].uuid for row in way}, {None, ""} if rooted else set[str | None]()
     for row in rows:
         record = records[row]
         if row in way or answer(record) in answers or calls.intersection(named.get(row, ((), ()))[1]):

@@ -7,6 +7,7 @@ transcript; `claude_code` does.
 from __future__ import annotations
 
 import uuid
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,11 +15,13 @@ from foldline.dialects import anthropic, jsontext, lines, mending
 from foldline.dialects.base import Lined, plain_text
 from foldline.dialects.claude_record import PEEK, TOLD, Record
 from foldline.dialects.claude_rows import Records, boundaries, once
-from foldline.dialects.lined import START, Links, Made, assemble, line_end, owners, plan, share
+from foldline.dialects.lined import START, Links, Made, assemble, first_change, line_end, owners, plan, share, unsized
 from foldline.model import Message, Origin, Part, Text, digest
 
 _COPIED = ("userType", "cwd", "sessionId", "version", "gitBranch", "timestamp")
 """What a new row takes over from the row before it, so that the agent takes it for its own."""
+_COUNTS = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+"""What the agent takes the size of its context from; it sets them to nothing itself in messages that it keeps."""
 _NOBODY = Record()
 """In the place of a row that is no record, or repeats one."""
 
@@ -29,15 +32,23 @@ def rewrite(layout: Lined, messages: Sequence[Message]) -> bytes:
     records = once(every)
     repeats = every.keys() - records.keys()
     folds = boundaries(records)
-    todo = plan(layout, messages, folds[-1].row if folds else START)
+    floor = folds[-1].row if folds else START
+    todo = plan(layout, messages, floor)
     built, emptied = _built(layout, todo.changed)
-    links = _links(records, len(layout.rows))
-    changes = bool(todo.gone or emptied or todo.made or any(new != layout.rows[row] for row, new in built.items()))
+    first = first_change(layout.rows, todo.gone | emptied, built, todo.made)
+    changes = first < len(layout.rows) or bool(todo.made)
     gone = todo.gone | emptied | (repeats if changes else set())
-    added, parents = _added(layout.rows, links, gone, todo.made)
-    for row, parent in {**links.under(parents).mended(gone), **parents}.items():
+    links = _links(records, len(layout.rows))
+    way = [row for row in (floor, *sorted(owners(layout.messages))) if row >= max(floor, 0)]
+    torn = _torn(records, links, way, floor) if changes else {}
+    links = links.under(torn)
+    added, parents = _added(layout.rows, links, way, gone, todo.made)
+    for row, parent in {**torn, **links.under(parents).mended(gone), **parents}.items():
         if row not in gone:
             built[row] = _with_parent(built.get(row, layout.rows[row]), parent)
+    for row in way:
+        if row >= first and row not in gone and records[row].type == "assistant":
+            built[row] = unsized(built.get(row, layout.rows[row]), ("message", "usage"), _COUNTS)
     if folds and folds[-1].kept & gone:
         left = [links.ids[row] for row in sorted(folds[-1].kept - gone) if links.ids[row]]
         built[folds[-1].row] = _with_kept(layout.rows[folds[-1].row], left)
@@ -47,6 +58,15 @@ def rewrite(layout: Lined, messages: Sequence[Message]) -> bytes:
 def _links(records: Records, count: int) -> Links:
     named = [records.get(row, _NOBODY) for row in range(count)]
     return Links([record.uuid or "" for record in named], [record.parent_uuid or "" for record in named])
+
+
+def _torn(records: Records, links: Links, way: Sequence[int], floor: int) -> dict[int, str]:
+    """Rows whose parent is not in the file, and the message before each: the agent goes from child to parent, and would
+    not get past them to what a fold put before."""
+    names = {*links.ids, ""}
+    lost = (row for row, parent in enumerate(links.parents) if row > floor and parent not in names)
+    torn = [row for row in lost if links.ids[row] and not records[row].is_sidechain]
+    return {row: links.ids[way[bisect_left(way, row) - 1]] for row in torn if way and way[0] < row}
 
 
 def _built(layout: Lined, changed: Mapping[int, tuple[Message, ...]]) -> tuple[dict[int, bytes], frozenset[int]]:
@@ -142,13 +162,13 @@ def _with_kept(row: bytes, left: Sequence[str]) -> bytes:
 
 
 def _added(
-    rows: Sequence[bytes], links: Links, gone: frozenset[int], made: Sequence[Made]
+    rows: Sequence[bytes], links: Links, way: Sequence[int], gone: frozenset[int], made: Sequence[Made]
 ) -> tuple[dict[int, list[bytes]], dict[int, str]]:
     """The new rows by the row they follow, and the rows whose parent is now a new one."""
     added: dict[int, list[bytes]] = {}
     parents: dict[int, str] = {}
     for run in made:
-        parent = links.last(run.after, gone)
+        parent = links.above(run, way, gone)
         neighbour = _neighbour(rows, run.after)
         for message in run.messages:
             row, name = _new_row(message, parent, neighbour)

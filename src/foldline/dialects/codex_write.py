@@ -13,12 +13,23 @@ import msgspec
 
 from foldline.dialects import jsontext, lines, mending, openai_responses
 from foldline.dialects.base import Lined
-from foldline.dialects.lined import START, assemble, line_end, owners, plan
+from foldline.dialects.lined import START, assemble, first_change, line_end, owners, plan, unsized
 from foldline.errors import MalformedInput
 from foldline.model import Message
 
 TYPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state"})
 _HISTORY = ("payload", "replacement_history")
+_USAGE = ("payload", "info", "last_token_usage")
+_COUNTS = (
+    "input_tokens",
+    "cached_input_tokens",
+    "cache_write_input_tokens",
+    "output_tokens",
+    "reasoning_output_tokens",
+    "total_tokens",
+)
+"""What Codex takes the size of its context from, in the last event that counts tokens. What all requests together have
+used stands beside it, and stays."""
 
 
 class Record(msgspec.Struct, gc=False):
@@ -47,6 +58,10 @@ def rewrite(layout: Lined, messages: Sequence[Message]) -> bytes:
         run.after: [_new(_stamp(records, run.after), item) for message in run.messages for item in _items(message)]
         for run in todo.made
     }
+    first = first_change(layout.rows, todo.gone, built, todo.made)
+    for row, record in enumerate(records):
+        if row >= first and record is not None and record.type == "event_msg":
+            built[row] = unsized(layout.rows[row], _USAGE, _COUNTS)
     return assemble(layout.rows, todo.gone - shared, built, added)
 
 

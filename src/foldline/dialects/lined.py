@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from foldline.dialects import jsontext, mending
 from foldline.dialects.base import Dialect, Lined, Listed, Source
 from foldline.model import Conversation, Message, Part, ToolCall, ToolResult
 
@@ -132,6 +133,26 @@ def line_end(row: bytes) -> bytes:
     return row[len(row.rstrip()) :]
 
 
+def first_change(rows: Sequence[bytes], gone: Iterable[int], built: Mapping[int, bytes], made: Iterable[Made]) -> int:
+    """The first row before which the file no longer says what it said; behind the last one when it says all of it."""
+    other = (row for row, new in built.items() if new != rows[row])
+    return min((*gone, *other, *(run.after + 1 for run in made)), default=len(rows))
+
+
+def unsized(row: bytes, path: tuple[str, ...], counts: Sequence[str]) -> bytes:
+    """The row without the size the agent once had, where it stands as these counts in the object at `path`: they are
+    nothing then, as agents write it themselves. Its own bytes where there is no such size."""
+    if path[-1].encode() not in row:
+        return row
+    usage = mending.decode(row)
+    for step in path:
+        usage = usage.get(step) if isinstance(usage, dict) else None
+    if not isinstance(usage, dict) or not any(usage.get(name) for name in counts):
+        return row
+    nothing = {name: 0 for name in counts if name in usage}
+    return jsontext.splice(mending.clean(row.rstrip()), path, jsontext.encode({**usage, **nothing})) + line_end(row)
+
+
 def assemble(
     rows: Sequence[bytes], gone: Iterable[int], built: Mapping[int, bytes], added: Mapping[int, Sequence[bytes]]
 ) -> bytes:
@@ -167,7 +188,7 @@ class Links:
 
     def mended(self, gone: frozenset[int]) -> dict[int, str]:
         """For rows whose parent is gone: the nearest ancestor that remains ("" when none does)."""
-        lost = {self.ids[row]: self.parents[row] for row in gone if self.ids[row]}
+        lost = self._lost(gone)
         wrong = (row for row, parent in enumerate(self.parents) if parent in lost and row not in gone)
         return {row: _climb(self.parents[row], lost) for row in wrong}
 
@@ -176,9 +197,18 @@ class Links:
         lost = {self.ids[row] for row in gone} - {""}
         return frozenset(row for row, name in enumerate(self.ids) if name in lost)
 
-    def last(self, row: int, gone: frozenset[int]) -> str:
-        """The id of the last row up to this one that has one and remains."""
-        return next((self.ids[at] for at in range(row, -1, -1) if at not in gone and self.ids[at]), "")
+    def above(self, run: Made, way: Sequence[int], gone: frozenset[int]) -> str:
+        """What new rows hang on: what the next message hung on, or else the last row before them that is on the way.
+        "" when nothing of that remains."""
+        if run.before is not None and run.before > run.after:
+            name = self.parents[run.before]
+        else:
+            name = next((self.ids[row] for row in reversed(way) if row <= run.after and self.ids[row]), "")
+        left = _climb(name, self._lost(gone))
+        return left if left in self.ids else ""
+
+    def _lost(self, gone: frozenset[int]) -> Mapping[str, str]:
+        return {self.ids[row]: self.parents[row] for row in gone if self.ids[row]}
 
 
 def _climb(name: str, lost: Mapping[str, str]) -> str:

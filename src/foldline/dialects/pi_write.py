@@ -32,7 +32,7 @@ def rewrite(layout: Lined, messages: Sequence[Message], entries: Mapping[int, En
     gone |= links.twins(gone)
     torn = {row: links.ids[before] for row, before in torn_off(entries).items()} if gone or todo.made else {}
     links = links.under(torn)
-    added, parents = _added(links, gone, todo.made, entries)
+    added, parents = _added(links, branch.path, gone, todo.made, entries)
     for row, parent in {**torn, **links.mended(gone), **parents}.items():
         built[row] = _changed(built.get(row, layout.rows[row]), {"parentId": parent or None})
     if fold is not None and branch.kept in branch.path:
@@ -93,7 +93,7 @@ def _place(
 
 
 def _added(
-    links: Links, gone: frozenset[int], made: Sequence[Made], entries: Mapping[int, Entry]
+    links: Links, way: Sequence[int], gone: frozenset[int], made: Sequence[Made], entries: Mapping[int, Entry]
 ) -> tuple[dict[int, list[bytes]], dict[int, str]]:
     """The new rows by the row they follow, and the rows whose parent is now a new one."""
     added: dict[int, list[bytes]] = {}
@@ -101,7 +101,7 @@ def _added(
     tree = any(links.ids) or not entries
     for run in made:
         stamp = next((entries[row].timestamp for row in range(run.after, -1, -1) if row in entries), "")
-        parent = links.last(run.after, gone)
+        parent = links.above(run, way, gone)
         for number, entry in enumerate(entry for message in run.messages for entry in new_message(message)):
             name = digest(jsontext.encode([parent, number, entry]))[:_ID_LENGTH]
             linked = {"id": name, "parentId": parent or None} if tree else {}
