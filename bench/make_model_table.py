@@ -3,10 +3,10 @@
     pip download --no-deps litellm -d /tmp/wheels
     python bench/make_model_table.py /tmp/wheels/litellm-*.whl --date 2026-11-15 [--check]
 
-Chat models only; for each the window, the longest reply and prices. A model that many hosts serve stands once under
+Chat models only; for each the window and the longest reply. A model that many hosts serve stands once under
 its bare name, with its maker's own numbers where there are any, else the smallest window; a host whose limits differ
-keeps its full name. --check compares with the genai-prices package, which must be importable then, and prints what
-differs (it gives GPT-5 and later input and output together; this table gives what a prompt may use).
+keeps its full name. --check compares the windows with the genai-prices package, which must be importable then, and
+prints what differs (it gives GPT-5 and later input and output together; this table gives what a prompt may use).
 """
 
 from __future__ import annotations
@@ -28,26 +28,17 @@ MAKERS = (
     "anthropic", "openai", "gemini", "xai", "deepseek", "mistral", "moonshot", "zai", "cohere_chat", "dashscope",
     "minimax", "meta_llama", "amazon_nova", "ai21",
 )  # fmt: skip
-MILLION = 1_000_000
-Row = list[Any]
+Row = tuple[int, int | None]
 
 
 def numbers(entry: Mapping[str, Any]) -> Row | None:
     """The row of a model in the order of COLUMNS; None when its window is not known."""
     window = whole(entry.get("max_input_tokens")) or whole(entry.get("max_tokens"))
-    if window is None:
-        return None
-    prices = ("input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost",
-              "cache_creation_input_token_cost")  # fmt: skip
-    return [window, whole(entry.get("max_output_tokens")), *(price(entry.get(key)) for key in prices)]
+    return None if window is None else (window, whole(entry.get("max_output_tokens")))
 
 
 def whole(value: Any) -> int | None:
     return int(value) if isinstance(value, int | float) and value > 0 else None
-
-
-def price(value: Any) -> float | None:
-    return round(value * MILLION, 6) if isinstance(value, int | float) else None
 
 
 def bare(name: str) -> str:
@@ -72,7 +63,7 @@ def slim(source: Mapping[str, Mapping[str, Any]]) -> dict[str, Row]:
         best = min(members)
         table[short] = best[-1]
         for maker, _, _, name, row in members:
-            if row[:2] != best[-1][:2] and not region(name):
+            if row != best[-1] and not region(name):
                 form = bare(name) if maker == best[0] < len(MAKERS) else name
                 table.setdefault(spelling(form), row)
     return dict(sorted(table.items()))
@@ -91,33 +82,24 @@ def check(table: Mapping[str, Row]) -> None:
         if provider.id not in MAKERS and provider.id != "google":
             continue
         for model in provider.models:
-            if (row := table.get(spelling(undated(model.id.lower())))) is None or not hasattr(
-                model.prices, "input_mtok"
-            ):
+            row, window = table.get(spelling(undated(model.id.lower()))), model.context_window
+            if row is None or not window:
                 continue
             seen += 1
-            told = model.prices.input_mtok
-            told = float(getattr(told, "base", told)) if told is not None else None
-            window = model.context_window
-            if (window and window != row[0]) or (told is not None and row[2] is not None and abs(told - row[2]) > 1e-6):
+            if window != row[0]:
                 wrong += 1
-                print(
-                    f"{provider.id}/{model.id}: window {row[0]} here, {window} there; input {row[2]} here, {told} there"
-                )
+                print(f"{provider.id}/{model.id}: window {row[0]} here, {window} there")
     print(f"{seen} models compared, {wrong} differ")
 
 
 def written(table: Mapping[str, Row], about: Mapping[str, str]) -> str:
-    """JSON with a model on each line, so that changes can be read; trailing unknowns are left out."""
-    lines = (f"{json.dumps(name)}:{json.dumps(trimmed(row), separators=(',', ':'))}" for name, row in table.items())
+    """JSON with a model on each line, so that changes can be read; an unknown reply is left out."""
+    lines = (f"{json.dumps(name)}:{json.dumps(known(row), separators=(',', ':'))}" for name, row in table.items())
     return f'{{"_about":{json.dumps(about)},\n"models":{{\n' + ",\n".join(lines) + "\n}}\n"
 
 
-def trimmed(row: Row) -> Row:
-    tidy = [int(value) if isinstance(value, float) and value.is_integer() else value for value in row]
-    while tidy[-1] is None:
-        tidy.pop()
-    return tidy
+def known(row: Row) -> list[int]:
+    return [number for number in row if number is not None]
 
 
 def main() -> None:
@@ -132,7 +114,7 @@ def main() -> None:
         "source": f"{TABLE.rpartition('/')[2]} in {options.wheel.name}",
         "licence": "MIT, Copyright (c) 2023 Berri AI",
         "date": options.date,
-        "columns": ", ".join(COLUMNS) + "; prices in US dollars for a million tokens",
+        "columns": ", ".join(COLUMNS),
         "made_by": "bench/make_model_table.py",
     }
     TARGET.write_text(written(table, about), "utf-8")

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.core import budget
+from foldline.core.options import SUMMARISER_WINDOW
 from foldline.errors import InputError, InvalidSetting, MalformedInput
-from foldline.models import COLUMNS, UNKNOWN_WINDOW, Budget, candidates, lookup, spelling, table
+from foldline.models import COLUMNS, UNKNOWN_WINDOW, Budget, candidates, lookup, spelling, summariser_window, table
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +49,6 @@ def write(monkeypatch, tmp_path):
 def test_a_model_is_found_under_any_usual_spelling(name):
     info = lookup(name)
     assert (info.window, info.max_output, info.notices) == (200_000, 64_000, ())
-    assert (info.input_price, info.output_price, info.cache_read_price, info.cache_write_price) == (3, 15, 0.3, 3.75)
 
 
 @pytest.mark.parametrize(
@@ -88,10 +88,12 @@ def test_a_budget_is_made_from_a_name():
 
 
 def test_the_user_knows_better_than_the_table(write):
-    write('["Claude-Sonnet-4.5"]\nwindow = 90000\n["my/own"]\nwindow = 1000\nmax_output = 50\ninput_price = 0.5\n')
+    own = '["my/own"]\nwindow = 1000\nmax_output = 50\n["my/short"]\nwindow = 900\n'
+    write(f'["Claude-Sonnet-4.5"]\nwindow = 90000\n{own}')
     assert lookup("anthropic:claude-sonnet-4-5-20250929").window == 90_000
     own = lookup("my/own")
-    assert (own.window, own.max_output, own.input_price, own.output_price) == (1_000, 50, 0.5, None)
+    assert (own.window, own.max_output) == (1_000, 50)
+    assert (lookup("my/short").window, lookup("my/short").max_output) == (900, None)
     assert own.source.endswith("mine.toml")
 
 
@@ -110,7 +112,9 @@ def test_the_usual_place_is_read_too(tmp_path):
         '[house]\nwindow = "big"\n',
         "[house]\nwindow = true\n",
         "[house]\nwindow = 5\nwindoow = 6\n",
-        "[house]\nwindow = 5\ninput_price = -1\n",
+        "[house]\nwindow = 5\ninput_price = 6\n",
+        "[house]\nwindow = 5\nmax_output = -1\n",
+        "[house]\nwindow = 5\nmax_output = 1.5\n",
         "house = 3\n",
         "[house\n",
     ],
@@ -127,6 +131,25 @@ def test_a_models_file_that_was_named_must_be_there(monkeypatch, tmp_path):
         lookup("gpt-5")
 
 
+@pytest.mark.parametrize(
+    ("name", "window"),
+    [
+        ("anthropic:claude-haiku-4-5", 200_000),
+        ("openrouter:openai/gpt-5", lookup("gpt-5").window),
+        ("openai-compatible:nobody-knows-it", SUMMARISER_WINDOW),
+        ("ollama:nobody-knows-it", SUMMARISER_WINDOW),
+        ("ollama:gpt-5", SUMMARISER_WINDOW),
+    ],
+)
+def test_a_summariser_has_its_model_s_window_unless_its_server_decides_or_nobody_knows(name, window):
+    assert summariser_window(name) == window
+
+
+def test_of_a_summariser_too_the_user_knows_better(write):
+    write('["ollama:gpt-5"]\nwindow = 65536\n')
+    assert summariser_window("ollama:gpt-5") == 65_536
+
+
 def test_the_table_is_small_sorted_and_says_where_it_comes_from():
     raw = resources.files("foldline").joinpath("data/models.json").read_text("utf-8")
     assert len(raw) < 300_000
@@ -138,9 +161,7 @@ def test_every_row_is_usable():
     for name, row in table().items():
         assert name == spelling(name)
         assert 0 < len(row) <= len(COLUMNS)
-        assert isinstance(row[0], int)
-        assert row[0] > 0
-        assert all(value is None or value >= 0 for value in row)
+        assert all(type(value) is int and value > 0 for value in row)
         assert Budget.for_model(name).room > 0
 
 

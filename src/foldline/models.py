@@ -1,12 +1,11 @@
-"""What is known of each model: its window, its longest reply, its prices; and the budget that follows.
+"""What is known of each model: its window, its longest reply; and the budget that follows.
 
 A table lies in the package (`data/models.json`, by `bench/make_model_table.py`); the user's own entries win over it:
 
     # ~/.config/foldline/models.toml, or the file that FOLDLINE_MODELS names
     ["my-model"]
     window = 131072
-    max_output = 8192          # this and the prices (dollars for a million tokens) may be left out
-    input_price = 0.2
+    max_output = 8192          # may be left out
 
 Nothing is fetched. A model nobody knows gets a small window and a notice, never a silent guess.
 """
@@ -26,16 +25,20 @@ from typing import Any, Self, Unpack
 
 from foldline.core import budget
 from foldline.core.budget import ModelInfo
+from foldline.core.options import SUMMARISER_WINDOW
 from foldline.errors import InputError, InvalidSetting, MalformedInput
 from foldline.model import Notice
 
 UNKNOWN_WINDOW = 32_768
 """The window of a model nobody knows: models for agents take this much, and overflow is worse than folding early."""
 
+SERVED = "ollama:"
+"""How the names of models begin whose window is as large as their server was started with, whatever they could do."""
+
 OVERRIDES_VARIABLE = "FOLDLINE_MODELS"
 OVERRIDES_FILE = Path("~/.config/foldline/models.toml")
 
-COLUMNS = ("window", "max_output", "input_price", "output_price", "cache_read_price", "cache_write_price")
+COLUMNS = ("window", "max_output")
 """The order of the numbers in the table."""
 
 VENDOR = re.compile(r"^(?:[a-z-]+\.)+(?=[a-z])")  # us.anthropic.claude-…, moonshotai.kimi-…
@@ -65,8 +68,15 @@ def lookup(name: str) -> ModelInfo:
     if found := next((own[form] for form in forms if form in own), None):
         return found
     if row := next((table()[form] for form in forms if form in table()), None):
-        return ModelInfo(name, **dict(zip(COLUMNS, row, strict=False)), source="table")
+        return ModelInfo(name, **dict[str, Any](zip(COLUMNS, row, strict=False)), source="table")
     return _unknown(name)
+
+
+def summariser_window(name: str) -> int:
+    """The window of a model that is asked for summaries, "provider:model", where its caller does not say."""
+    info = lookup(name)
+    guessed = info.notices or (name.startswith(SERVED) and info.source == "table")
+    return SUMMARISER_WINDOW if guessed else info.window
 
 
 def candidates(name: str) -> tuple[str, ...]:
@@ -96,10 +106,10 @@ def _unknown(name: str) -> ModelInfo:
 
 
 @cache
-def table() -> Mapping[str, list[Any]]:
-    """The table in the package: name → numbers in the order of COLUMNS, null where not known."""
+def table() -> Mapping[str, list[int]]:
+    """The table in the package: name → numbers in the order of COLUMNS, the second where it is known."""
     loaded = json.loads(resources.files("foldline").joinpath("data/models.json").read_text("utf-8"))
-    models: Mapping[str, list[Any]] = loaded["models"]
+    models: Mapping[str, list[int]] = loaded["models"]
     return models
 
 
@@ -122,8 +132,8 @@ def _entry(name: str, entry: Any, source: str) -> ModelInfo:
     if not isinstance(entry, dict) or type(entry.get("window")) is not int or entry["window"] <= 0:
         raise MalformedInput(f"[{name!r}] needs `window = <tokens>`, a whole number above 0", source=source)
     for key, value in entry.items():
-        if key not in COLUMNS or type(value) not in (int, float) or value < 0:
+        if key not in COLUMNS or type(value) is not int or value < 0:
             raise MalformedInput(
-                f"[{name!r}] has {key} = {value!r}; it takes {', '.join(COLUMNS)}, all numbers", source=source
+                f"[{name!r}] has {key} = {value!r}; it takes {' and '.join(COLUMNS)}, both whole numbers", source=source
             )
     return ModelInfo(name, **entry, source=source)

@@ -12,14 +12,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Self, TypedDict, Unpack
 
+from foldline.core.arguments import is_whole
 from foldline.errors import InvalidSetting
 from foldline.model import Notice
 
 RESERVE_SHARE = 8
-"""Unless told, an eighth of the window is kept for the reply …"""
+"""The reserve for the reply where none is given: one part in eight of the window."""
 
 RESERVE_MOST = 16_384
-"""… but no more than this: longer replies are rare, and whoever asks for one says so in the request."""
+"""The most tokens of such a reserve: longer replies are rare, and whoever wants one says so in the request."""
 
 OUTPUT_SHARE = 2
 """A request's own output limit may take at most half of the window: larger limits are wishes, not needs."""
@@ -27,21 +28,17 @@ OUTPUT_SHARE = 2
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """What is known of a model. Prices are dollars for a million tokens; None: not known."""
+    """What is known of a model. `max_output` is the longest reply it can write; None: not known."""
 
     name: str
     window: int
     max_output: int | None = None
-    input_price: float | None = None
-    output_price: float | None = None
-    cache_read_price: float | None = None
-    cache_write_price: float | None = None
     source: str = ""
     notices: tuple[Notice, ...] = ()
 
 
 class Marks(TypedDict, total=False):
-    """The marks of a budget, where they are not to be the usual ones."""
+    """The marks of a budget that differ from the default."""
 
     prune_at: float
     compact_at: float
@@ -71,7 +68,7 @@ class Budget:
         if self.max_bytes is not None:
             _positive("max_bytes", self.max_bytes)
         reserve = _default_reserve(self.window) if self.reserve is None else self.reserve
-        if not _is_whole(reserve) or reserve < 0:
+        if not is_whole(reserve) or reserve < 0:
             raise InvalidSetting(
                 f"reserve is {reserve!r}; give the tokens to keep for the reply: a whole number from 0"
             )
@@ -115,12 +112,7 @@ def _default_reserve(window: int) -> int:
 
 
 def _positive(name: str, value: int) -> None:
-    if not _is_whole(value):
+    if not is_whole(value):
         raise InvalidSetting(f"{name} is {value!r}; it must be a whole number")
     if value <= 0:
         raise InvalidSetting(f"{name} is {value}; it must be 1 or more")
-
-
-def _is_whole(value: object) -> bool:
-    """A whole number. True is one to Python, and never meant as one."""
-    return isinstance(value, int) and not isinstance(value, bool)

@@ -1,0 +1,66 @@
+"""What is given to a call, refused at once where there can be no such thing. Each refusal says what to give instead.
+
+Knows nothing of what is then done with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from foldline.errors import InvalidSetting
+
+
+def is_whole(given: object) -> bool:
+    """A whole number. True is one to Python, and never meant as one."""
+    return isinstance(given, int) and not isinstance(given, bool)
+
+
+def check_known(what: str, name: str, names: Iterable[str]) -> None:
+    """One of these names."""
+    if name not in names:
+        raise InvalidSetting(f"there is no {what} {name!r}; give one of {', '.join(names)}")
+
+
+def check_patience(given: object) -> None:
+    """Seconds, 0 or more."""
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not given >= 0:
+        raise InvalidSetting(f"patience is {given!r}; give the seconds for all questions of one turn, 0 or more")
+
+
+def check_to(given: int | None, what: str) -> None:
+    """How many tokens something may have; None where that is not said."""
+    if given is not None and (not is_whole(given) or given < 1):
+        raise InvalidSetting(f"to is {given!r}; give the tokens {what} may have as a whole number, 1 or more")
+
+
+def check_focus(given: object) -> None:
+    """Words."""
+    if not isinstance(given, str):
+        raise InvalidSetting(f"focus is {given!r}; give what to attend to as text, or leave it out")
+
+
+def pivot_of(given: int, count: int) -> int:
+    """The message to divide at, as a place among so many, one counted from the end too."""
+    if not is_whole(given) or not -count <= given <= count:
+        raise InvalidSetting(f"pivot {given!r} names no message: there are {count}, counted from 0")
+    return given % count if given < 0 else given
+
+
+def pins_of(given: Iterable[int], count: int) -> tuple[int, ...]:
+    """Pins as places among so many messages, those counted from the end too."""
+    found = tuple(given) if isinstance(given, Iterable) else (given,)
+    if not isinstance(given, Iterable) or not all(map(is_whole, found)):
+        raise InvalidSetting(
+            f"pin is {given!r}; give a list of the messages' indices, which are whole numbers, such as [0]"
+        )
+    for pin in found:
+        if not -count <= pin < count:
+            raise InvalidSetting(f"pin {pin} names no message: there are {count}, counted from 0")
+    return tuple(pin % count for pin in found)
+
+
+def no_budget(given: object) -> InvalidSetting:
+    """The refusal of what is no budget: it is often the window or the model that a budget is made of."""
+    wanted = f"Budget(window={given:_})" if is_whole(given) else "Budget(window=200_000)"
+    model = given if isinstance(given, str) and given else "claude-sonnet-4-5"
+    return InvalidSetting(f"budget is {given!r}; give {wanted}, or Budget.for_model({model!r})")
