@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -25,6 +26,7 @@ from foldline.agenda import Agenda, Plan, Task, from_transcript, store
 from foldline.agenda.asked import DETAILS, REMARK, REMARKS, TASKS, TITLE
 from foldline.agenda.rules import OPERATIONS, PLANS
 from foldline.agenda.show import ACTIVE, LIST, START
+from foldline.agenda.show import tasks as tasks_shown
 from foldline.agenda.state import Board, fold
 from foldline.errors import ArchiveError, Busy, Corrupt, Full, InputError
 from foldline.model import Conversation, Message, Origin, Text, ToolCall, ToolResult
@@ -403,6 +405,15 @@ def test_texts_stay_within_their_bounds_and_say_what_they_leave_out(agenda):
     assert len(listed) <= LIST
     assert len(active) <= ACTIVE
     assert all("more lines not shown" in text for text in (start, listed, active))
+
+
+def test_a_list_leaves_out_only_what_has_no_room_for_it():
+    plan = Plan(1, "Long", tuple(Task(number, "t") for number in range(1, 3_000)))
+    shown = tasks_shown(plan)
+    line = len("- [open] 1234. t\n")
+    assert LIST - line < len(shown) <= LIST
+    listed, missing = shown.count("\n"), int(re.search(r"\((\d+) more lines not shown; ", shown)[1])
+    assert listed + missing == 2 + 2_999, "two lines of heading, and the tasks"
 
 
 def test_the_active_text_is_a_few_lines(agenda):

@@ -394,6 +394,14 @@ def test_from_a_pivot_behind_a_fold_the_view_is_folded_and_the_whole_history_ref
     assert validators.check(again.messages, "anthropic") == []
 
 
+def test_where_nothing_is_small_enough_the_smallest_view_may_be_what_was_given():
+    request = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+    with pytest.raises(CannotFit, match="a larger `to`") as raised:
+        compactor().compact(request, to=1)
+    assert [message.text for message in raised.value.smallest.messages] == ["hi"]
+    assert raised.value.tokens < 20
+
+
 @pytest.mark.parametrize("door", ["fit", "compact", "acompact", "preview", "prepare"])
 def test_an_unknown_option_is_refused_by_the_name_of_the_door(door):
     with pytest.raises(TypeError, match=rf"Compactor\.{door}\(\) got an unexpected keyword argument 'speed'"):
@@ -454,6 +462,19 @@ def test_a_wrong_setting_is_an_error_of_ours_and_a_value_error(wrong):
         wrong()
     assert isinstance(raised.value, ValueError)
     assert isinstance(raised.value, InvalidSetting)
+
+
+def test_a_model_reads_in_pieces_that_its_window_holds_as_its_caller_says_or_the_table_or_else_its_server():
+    session = Session("anthropic")
+    for number in range(30):
+        session.user(f"Part {number}: " + " ".join(f"the row {number}-{row} is sound." for row in range(400)))
+    asked = {}
+    for name, window in (("openai:gpt-5", None), ("ollama:gpt-5", None), ("ollama:gpt-5", 272_000)):
+        model = FakeCaller(name=name, window=window)
+        compactor(Budget(window=40_000), model=model).compact(session.request(), to=8_000)
+        asked[name, window] = len(model.asked)
+    assert asked["openai:gpt-5", None] == asked["ollama:gpt-5", 272_000] == 1
+    assert asked["ollama:gpt-5", None] > 1
 
 
 def test_a_turn_whose_patience_is_over_asks_nobody_and_is_extracted():

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from foldline import Budget, Compactor, validate
+from foldline import Budget, CannotFit, Compactor, validate
 from foldline.overflow import Excess
-from foldline.recovery import USEFUL, lowered, with_smaller_output
+from foldline.recovery import USEFUL, lowered, require_below, with_smaller_output
 from foldline.testing import Session
 
 LIMITS = {
@@ -89,6 +89,17 @@ def test_where_the_limit_is_small_enough_or_not_there_it_is_left():
 def test_anything_that_is_no_such_refusal_changes_nothing():
     assert with_smaller_output({"max_tokens": 9_000}, ValueError("no")) is None
     assert with_smaller_output({"max_tokens": 9_000}, Refusal(200_001, 9_000, 200_000)) is None
+
+
+def test_where_nothing_smaller_can_be_tried_that_is_raised_with_the_refusal_behind_it():
+    cannot, refused = CannotFit("no", tokens=100, allowed=50), Refusal(101, 1, 100)
+    require_below(cannot, 100, refused)
+    with pytest.raises(CannotFit) as raised:
+        require_below(cannot, 99, refused)
+    assert (raised.value, raised.value.__cause__) == (cannot, refused)
+    with pytest.raises(CannotFit) as raised:
+        require_below(CannotFit("no", tokens=100), 99, {"type": "error"})
+    assert raised.value.__cause__ is None
 
 
 @pytest.mark.parametrize("awaited", [False, True], ids=["call", "acall"])

@@ -1,14 +1,16 @@
 """The façade: a Compactor keeps one agent, or many, inside the window. Plain dicts in, plain dicts out.
 
-    fit · afit            decides by itself what is to be done, if anything
-    compact · acompact    folds now
-    preview               what would happen, at no cost
-    prepare · aprepare    writes a summary ahead of need
-    learn                 takes in what the provider reported
-    on_overflow           folds below the provider's own limit after it refused
-    call · acall          all of that around a client's own function
+    fit · afit                    decides by itself what is to be done, if anything
+    compact · acompact            folds now
+    preview                       what would happen, at no cost
+    prepare · aprepare            writes a summary ahead of need
+    handoff · ahandoff            the whole conversation as one text, for another session
+    learn                         takes in what the provider reported
+    on_overflow · aon_overflow    folds below the provider's own limit after it refused
+    call · acall                  all of that around a client's own function
 
-It holds state (the meter's calibration, the models, the archive) and no logic: deciding and folding is the engine's.
+It holds state (the meters, the models, the archive, what the last turns left) and the loop around a refused request.
+What to fold, and how, is the engine's; how much smaller a refused request has to be is reckoned in recovery.py.
 """
 
 from __future__ import annotations
@@ -21,11 +23,12 @@ from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, get_args
 
-from foldline import recovery
+from foldline import handoff, recovery
 from foldline.agenda import Agenda
 from foldline.archive.base import Backend
 from foldline.archive.memory import MemoryArchive
 from foldline.callers import Caller, caller
+from foldline.core import arguments
 from foldline.core.budget import Budget
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.effects import Effect
@@ -38,9 +41,10 @@ from foldline.core.repairer import Untouched
 from foldline.core.resume import KINDS, Abilities, Kind, Manner
 from foldline.core.styles import STYLES
 from foldline.drive import PATIENCE, Glass, World, arun, run
-from foldline.errors import CannotFit, InvalidSetting
+from foldline.errors import CannotFit
+from foldline.handoff import Handoff
 from foldline.model import Conversation, Notice
-from foldline.models import lookup
+from foldline.models import summariser_window
 from foldline.reading import Reader
 from foldline.surroundings import Surrounds
 from foldline.tokens import meter_for
@@ -122,8 +126,10 @@ class Compactor:
         listen: Callable[[Notice], None] | None = None,
         patience: float = PATIENCE,
     ) -> None:
-        _check(budget, patience)
-        _known("style", style, STYLES)
+        if not isinstance(budget, Budget):
+            raise arguments.no_budget(budget)
+        arguments.check_patience(patience)
+        arguments.check_known("style", style, STYLES)
         self.budget = budget
         self.archive: Backend = archive if archive is not None else MemoryArchive()
         self._callers = _callers(model, fallback)
@@ -245,13 +251,11 @@ class Compactor:
         style: str | None = None,
     ) -> Options:
         style = style or self._options.style
-        _known("kind", kind, KINDS)
-        _known("style", style, STYLES)
-        _known("direction", direction, get_args(Direction))
-        if to is not None and (not _is_whole(to) or to < 1):
-            raise InvalidSetting(f"to is {to!r}; give the tokens the view may have as a whole number, 1 or more")
-        if not isinstance(focus, str):
-            raise InvalidSetting(f"focus is {focus!r}; give what to attend to as text, or leave it out")
+        arguments.check_known("kind", kind, KINDS)
+        arguments.check_known("style", style, STYLES)
+        arguments.check_known("direction", direction, get_args(Direction))
+        arguments.check_to(to, "the view")
+        arguments.check_focus(focus)
         manner = replace(self._options.manner, kind=kind)
         more = replace(self._options, manner=manner, force=True, to=to, focus=focus, style=style)
         return replace(more, direction=direction, pivot=pivot)
@@ -263,6 +267,28 @@ class Compactor:
     async def aprepare(self, request: Any, *, pin: Iterable[int] = (), dialect: str | None = None) -> Fitted:
         """Like `prepare`, without holding up the event loop."""
         return await self._arun(request, replace(self._options, force=True, ahead=True), pin, dialect)
+
+    def handoff(self, request: Any, *, to: int | None = None, focus: str = "", dialect: str | None = None) -> Handoff:
+        """The whole conversation as one text, to begin a session of any agent with. Nothing of it is kept.
+
+        to          tokens the text may have; unless told, 6,000
+        focus       what a model that writes should attend to most, in a few words
+        dialect     the form of the request, where it should not be found out
+        """
+        return run(self._handing(request, to, focus, dialect), self._world)
+
+    async def ahandoff(
+        self, request: Any, *, to: int | None = None, focus: str = "", dialect: str | None = None
+    ) -> Handoff:
+        """Like `handoff`, without holding up the event loop while a model writes."""
+        return await arun(self._handing(request, to, focus, dialect), self._world)
+
+    def _handing(
+        self, request: Any, to: int | None, focus: str, dialect: str | None
+    ) -> Generator[Effect, Any, Handoff]:
+        arguments.check_to(to, "the text")
+        given, options = self._given(request, self._folding(focus=focus), (), dialect)
+        return (yield from handoff.steps(given, options, self._meter_for(given), to or handoff.TOKENS))
 
     def learn(self, fitted: Fitted, response: Any) -> None:
         """Calibrates the meter by the usage a response reports."""
@@ -284,9 +310,10 @@ class Compactor:
         request, pins, dialect = fitted.given, fitted.pins, fitted.view.dialect
         try:
             again = yield from self._turn(request, options, pins, dialect)
-        except CannotFit as cannot:
-            options = replace(options, to=recovery.smallest(cannot, min(refused - 1, options.budget.room), error))
-            again = yield from self._turn(request, options, pins, dialect)
+        except CannotFit as cannot:  # not so small then, but below what was refused
+            most = min(refused - 1, options.budget.room)
+            recovery.require_below(cannot, most, error)
+            again = yield from self._turn(request, replace(options, to=most), pins, dialect)
         recovery.must_be_smaller(again.view, again.receipt.tokens_after, refused, error)
         return replace(again, tries=fitted.tries + 1)
 
@@ -357,8 +384,8 @@ class Compactor:
         with self._lock:
             given = request if isinstance(request, Conversation) else self._reader.read(request, dialect)
         budget = recovery.learnt(options.budget, self._windows.get(given.head.model))
-        pivot = None if options.pivot is None else _pivot(options.pivot, len(given))
-        return given, replace(options, budget=budget, pins=_places(pin, len(given)), pivot=pivot)
+        pivot = None if options.pivot is None else arguments.pivot_of(options.pivot, len(given))
+        return given, replace(options, budget=budget, pins=arguments.pins_of(pin, len(given)), pivot=pivot)
 
     def _steps(self, given: Conversation, options: Options) -> Generator[Effect, Any, View]:
         """The engine's, with what the last turn of this conversation left, known by how the conversation begins.
@@ -407,57 +434,13 @@ def _nobody(_: Notice) -> None:
     """Hears nothing."""
 
 
-def _check(budget: object, patience: object) -> None:
-    """Refuses here what would fail later, in words of its own."""
-    if not isinstance(budget, Budget):
-        wanted = f"Budget(window={budget:_})" if _is_whole(budget) else "Budget(window=200_000)"
-        model = budget if isinstance(budget, str) and budget else "claude-sonnet-4-5"
-        raise InvalidSetting(f"budget is {budget!r}; give {wanted}, or Budget.for_model({model!r})")
-    if isinstance(patience, bool) or not isinstance(patience, (int, float)) or not patience >= 0:
-        raise InvalidSetting(f"patience is {patience!r}; give the seconds for all questions of one turn, 0 or more")
-
-
-def _known(what: str, name: str, names: Iterable[str]) -> None:
-    if name not in names:
-        raise InvalidSetting(f"there is no {what} {name!r}; give one of {', '.join(names)}")
-
-
-def _is_whole(given: Any) -> bool:
-    """A whole number. True is one to Python, and never meant as one."""
-    return isinstance(given, int) and not isinstance(given, bool)
-
-
-def _pivot(pivot: int, count: int) -> int:
-    """The message to divide at, one counted from the end too. Raises InvalidSetting for what is not in the list."""
-    if not _is_whole(pivot) or not -count <= pivot <= count:
-        raise InvalidSetting(f"pivot {pivot!r} names no message: there are {count}, counted from 0")
-    return pivot % count if pivot < 0 else pivot
-
-
-def _places(pins: Iterable[int], count: int) -> tuple[int, ...]:
-    """Pins as places in the list, those from its end too. Raises InvalidSetting for what is not in it."""
-    found = tuple(pins) if isinstance(pins, Iterable) else (pins,)
-    if not isinstance(pins, Iterable) or not all(map(_is_whole, found)):
-        raise InvalidSetting(
-            f"pin is {pins!r}; give a list of the messages' indices, which are whole numbers, such as [0]"
-        )
-    for pin in found:
-        if not -count <= pin < count:
-            raise InvalidSetting(f"pin {pin} names no message: there are {count}, counted from 0")
-    return tuple(pin % count for pin in found)
-
-
 def _callers(model: str | Caller | None, fallback: str | Caller | None) -> dict[str, Caller]:
     named = {"cheap": model, "fallback": fallback}
     return {who: caller(name) if isinstance(name, str) else name for who, name in named.items() if name is not None}
 
 
 def _voice(asked: Caller | None) -> Voice | None:
-    if asked is None:
-        return None
-    info = lookup(asked.name.partition(":")[2] or asked.name)
-    known = asked.window or (info.window if not info.notices else None)  # a model nobody knows comes with a notice
-    return Voice(asked.name, known) if known else Voice(asked.name)
+    return Voice(asked.name, asked.window or summariser_window(asked.name)) if asked is not None else None
 
 
 __all__ = ["CannotFit", "Compactor", "Fitted"]

@@ -105,12 +105,10 @@ def _with(request: Mapping[str, Any], path: Path, value: int) -> dict[str, Any]:
     return {**request, first: _with(request[first], rest, value) if rest else value}
 
 
-def smallest(cannot: CannotFit, most: int, error: Any) -> int:
-    """The size to aim at where nothing is as small as was aimed at first: just below what was refused, for the smallest
-    view there is has hardly more than its frame. Raises where that is not below it."""
+def require_below(cannot: CannotFit, most: int, error: Any) -> None:
+    """Raises where the smallest view there is has more than `most` tokens: there is nothing smaller to try."""
     if cannot.tokens > most:
-        raise cannot from (error if isinstance(error, BaseException) else None)
-    return most
+        raise cannot from _cause(error)
 
 
 def must_be_smaller(view: Conversation, tokens: int, refused: int, error: Any) -> None:
@@ -121,7 +119,12 @@ def must_be_smaller(view: Conversation, tokens: int, refused: int, error: Any) -
             raise error
         what = f"the provider refused {refused:,} tokens, and no view is smaller; a larger window would help"
         cannot = CannotFit(what, smallest=view, tokens=tokens, allowed=refused - 1)
-        raise cannot from (error if isinstance(error, BaseException) else None)
+        raise cannot from _cause(error)
+
+
+def _cause(error: Any) -> BaseException | None:
+    """What a provider refused with may be an exception, or a response that tells of it."""
+    return error if isinstance(error, BaseException) else None
 
 
 def learnt(budget: Budget, window: int | None) -> Budget:

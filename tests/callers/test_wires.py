@@ -9,7 +9,7 @@ import pytest
 from foldline.callers import caller
 from foldline.callers.gemini import GeminiWire
 from foldline.callers.ollama import OllamaWire
-from foldline.callers.openai import without_thought
+from foldline.callers.openai import ResponsesWire, without_thought
 from foldline.core.asking import Ask, Reply
 
 from .providers import ASK, CASES, TEXT, base_of
@@ -81,6 +81,12 @@ def test_openai_itself_gets_the_newer_name_of_the_limit():
     _, _, fields = caller("openai:gpt-5-mini", key="k").wire.request(ASK)
     assert fields["max_completion_tokens"] == 321
     assert "max_tokens" not in fields
+
+
+def test_what_the_responses_api_read_is_told_as_a_whole_whatever_a_gateway_adds():
+    usage = {"input_tokens": 1_000, "cache_read_input_tokens": 900, "output_tokens": 5}
+    reply = ResponsesWire("m").reply({"output": [], "usage": usage})
+    assert (reply.input_tokens, reply.output_tokens) == (1_000, 5)
 
 
 def test_ollama_loads_the_model_with_the_window_it_is_given():

@@ -19,12 +19,10 @@ from cli.conversations import LONG, anthropic, chat, claude_code
 from cli.provider import HANGS, NAME, REFUSES, asks, model  # noqa: F401  # model is a fixture
 from foldline import read, validate
 from foldline.cli.asking import lost
-from foldline.cli.compacting import KINDS, proved
+from foldline.cli.compacting import proved
 from foldline.cli.exits import CannotWrite
 from foldline.cli.main import COMMANDS
 from foldline.cli.options import Given
-from foldline.core.resume import KINDS as CORE_KINDS
-from foldline.core.styles import STYLES
 from foldline.model import Message, Origin, Text
 from foldline.testing import Session
 
@@ -208,11 +206,11 @@ def test_wrong_usage(foldline, file, line, complaint):
     assert complaint in ran.err
 
 
-def test_the_choices_are_those_of_the_core():
-    assert sorted(KINDS) == sorted(CORE_KINDS)
-    from foldline.cli.asking import STYLES as OFFERED
-
-    assert set(OFFERED) == set(STYLES) - {"from", "up-to"}
+def test_a_window_that_is_smaller_than_what_is_asked_for_is_the_limit(foldline, file):
+    line = ("compact", file, "--window", 20_000, "--to", 500_000, "--kind", "mid-loop", "--json")
+    told = json.loads(foldline(*line).out)
+    assert told["tokens_before"] > told["receipt"]["room"] >= told["tokens_after"]
+    assert told["checkpoint"]["kind"] == "mid-loop"
 
 
 def test_kind_and_manner_shape_the_continuation(foldline, file):

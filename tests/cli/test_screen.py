@@ -12,31 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.cli import screen
-from foldline.cli.screen import safe, safe_json, safe_text, working
+from foldline.cli.screen import safe_json, working
 
 OBEYED = {
     *map(chr, range(0x20)),
     *map(chr, range(0x7F, 0xA0)),
     *"\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069",
 }
-
-
-@given(st.text(st.characters()) | st.text(sorted(OBEYED)))
-def test_nothing_a_terminal_obeys_is_left(text):
-    assert not OBEYED & set(safe(text))
-    safe(text).encode("utf-8")
-
-
-@given(st.text(st.characters()) | st.text(sorted(OBEYED)))
-def test_text_of_several_lines_stays_so(text):
-    shown = safe_text(text)
-    assert not (OBEYED - {"\n", "\t"}) & set(shown)
-    assert shown.split("\n") == ["\t".join(map(safe, line.split("\t"))) for line in text.split("\n")]
-
-
-@given(st.text("abcäöß中文 .:/"))
-def test_plain_text_is_left_as_it_is(text):
-    assert safe(text) == text
 
 
 @given(st.recursive(st.text(st.characters(exclude_categories=["Cs"])), lambda inner: st.lists(inner), max_leaves=5))

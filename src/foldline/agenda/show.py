@@ -98,13 +98,17 @@ def _section(heading: str, items: Iterable[str]) -> list[str]:
 
 def _bounded(lines: Sequence[str], limit: int, more: str) -> str:
     """As many lines as there is room for; how many are missing is said, and how to have them."""
-    kept, room = list[str](), limit - len(more) - 40  # the words around the number of lines
+    kept, room = list[str](), limit - len(_missing(len(lines), more))
     for line in lines:
         room -= len(line) + 1
         if room < 0:
-            return "\n".join((*kept, f"({len(lines) - len(kept)} more lines not shown; {more})"))
+            return "\n".join((*kept, _missing(len(lines) - len(kept), more)))
         kept.append(line)
     return "\n".join(kept)
+
+
+def _missing(count: int, more: str) -> str:
+    return f"({count} more lines not shown; {more})"
 
 
 def plans(board: Board) -> str:

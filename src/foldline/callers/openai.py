@@ -61,7 +61,7 @@ class ChatWire:
         choice = next(iter(items(said["choices"])), {})
         message = choice.get("message")
         message = message if isinstance(message, Mapping) else {}
-        usage = usage_from("openai_chat", said)
+        usage = usage_from("openai-chat", said)
         return Reply(
             text=without_thought(_chat_text(message.get("content"))),
             stop=_chat_stop(message, words(choice.get("finish_reason"))),
@@ -91,7 +91,7 @@ class ResponsesWire:
             return None
         outputs = items(said["output"])
         parts = [part for output in outputs if output.get("type") == "message" for part in items(output.get("content"))]
-        usage = usage_from("openai_responses", said)
+        usage = usage_from("openai-responses", said)
         return Reply(
             text="".join(words(part.get("text")) for part in parts if part.get("type") == "output_text"),
             stop=_responses_stop(said, [words(item.get("type")) for item in (*outputs, *parts)]),

@@ -1,15 +1,14 @@
-"""Whom `compact` and `handoff` ask for a summary, what they tell them, and how they wait for the answer.
+"""Whom `compact` and `handoff` ask for a summary, and how they wait for the answer.
 
-Without --model nobody is asked. A key is read from the environment by `foldline.callers` and shown by nobody. What is
-done with the answer is in the core.
+Without --model nobody is asked. A key is read from the environment by `foldline.callers` and shown by nobody. What they
+are told, and what is done with the answer, is the compactor's.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-import secrets
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,25 +16,19 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from foldline.cli.screen import safe, say
+from foldline.core.styles import OFFERED
 from foldline.errors import AuthRejected
 
 if TYPE_CHECKING:
-    from foldline.archive import Backend
     from foldline.callers import Caller
+    from foldline.compactor import Compactor
     from foldline.core.budget import Budget
-    from foldline.core.effects import Effect
-    from foldline.core.options import Options, Voice
     from foldline.core.receipt import Attempt
     from foldline.model import Message, Notice
 
 T = TypeVar("T")
-STYLES = ("checkpoint", "full", "report", "brief")
-WRITTEN, NOT_TAKEN = "written", "not taken"
-"""How an attempt ends that brought a summary, and what is said of one that is not shown."""
 TELLING = 30
 """Characters of a line that is found again by more than chance."""
-_OWN_WINDOW = "ollama:"
-"""Models whose window is as large as their server was started with, whatever the model could do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +38,7 @@ class Wish:
     model: str | None = None
     fallback: str | None = None
     base_url: str | None = None
-    style: str = STYLES[0]
+    style: str = OFFERED[0]
     focus: str = ""
 
     def callers(self) -> dict[str, Caller]:
@@ -58,7 +51,7 @@ _OPTIONS = (
     click.option("--model", metavar="NAME", help="Who writes the summary, as provider:model. [default: nobody]"),
     click.option("--fallback", metavar="NAME", help="Who writes it if that one cannot."),
     click.option("--base-url", metavar="URL", help="Where the model is asked, if not at its provider's own address."),
-    click.option("--style", type=click.Choice(STYLES), default=STYLES[0], show_default=True, help="Its sections."),
+    click.option("--style", type=click.Choice(OFFERED), default=OFFERED[0], show_default=True, help="Its sections."),
     click.option("--focus", metavar="TEXT", default="", help="What a model should attend to most."),
 )
 
@@ -96,44 +89,26 @@ def _caller(option: str, name: str, base_url: str | None) -> Caller:
         raise AuthRejected(f"{name} needs a key: set {wanted}, or leave out {option} to do without one") from None
 
 
-def options_of(wish: Wish, callers: Mapping[str, Caller], budget: Budget, **more: Any) -> Options:
-    """What the core is to know of it."""
-    from foldline.core.options import Options
+def compactor(wish: Wish, callers: Mapping[str, Caller], budget: Budget, **more: Any) -> Compactor:
+    """Who does it, with these to ask."""
+    from foldline.compactor import Compactor
 
-    return Options(
-        budget,
-        style=wish.style,
-        focus=wish.focus,
-        cheap=_voice(callers.get("cheap")),
-        fallback=_voice(callers.get("fallback")),
-        secret=secrets.token_bytes(16),
-        **more,
-    )
+    return Compactor(budget, callers.get("cheap"), callers.get("fallback"), style=wish.style, **more)
 
 
-def _voice(asked: Caller | None) -> Voice | None:
-    from foldline.core.options import SUMMARISER_WINDOW, Voice
-    from foldline.models import lookup
-
-    if asked is None:
-        return None
-    own = asked.name.startswith(_OWN_WINDOW)
-    return Voice(asked.name, SUMMARISER_WINDOW if own else lookup(asked.name).window)
-
-
-def fold(steps: Generator[Effect, Any, T], callers: Mapping[str, Caller], archive: Backend | None = None) -> T:
-    """Runs the core to its end. Ctrl-C ends it at once, also while a model is being waited for."""
-    from foldline.archive import MemoryArchive
-    from foldline.drive import World, run
-
-    world = World(archive or MemoryArchive(), callers)
-    return asyncio.run(_waited(steps, world)) if callers else run(steps, world)
+def done(
+    callers: Mapping[str, Caller],
+    plain: Callable[..., T],
+    waiting: Callable[..., Awaitable[T]],
+    *given: Any,
+    **how: Any,
+) -> T:
+    """What the two ways to do a thing give. Where someone is asked it is the waiting one: Ctrl-C ends that at once."""
+    return asyncio.run(_waited(waiting(*given, **how))) if callers else plain(*given, **how)
 
 
-async def _waited(steps: Generator[Effect, Any, T], world: Any) -> T:
-    from foldline.drive import arun
-
-    found = await arun(steps, world)
+async def _waited(answer: Awaitable[T]) -> T:
+    found = await answer
     await asyncio.sleep(0)  # an interrupt that came while nothing was waited for is heard here
     return found
 
@@ -150,6 +125,8 @@ def lost(messages: Sequence[Message], text: str) -> tuple[Notice, ...]:
 
 def tell_attempts(attempts: tuple[Attempt, ...]) -> None:
     """Who was asked in vain, and why, on stderr."""
+    from foldline.core.receipt import NOT_TAKEN, WRITTEN
+
     for attempt in attempts:
         if attempt.outcome.startswith(NOT_TAKEN):
             say(f"note: what {safe(attempt.who)} wrote was {safe(attempt.outcome)}")

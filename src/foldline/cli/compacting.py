@@ -1,4 +1,4 @@
-"""`foldline compact`: the older part of a conversation as one checkpoint. How it is folded is in core/engine.py.
+"""`foldline compact`: the older part of a conversation as one checkpoint. How it is folded is the compactor's.
 
 Shows the checkpoint, the receipt and what it saved; writes the view, in the dialect of FILE, only where it is told to,
 and only after reading back what it is about to write.
@@ -7,14 +7,14 @@ and only after reading back what it is about to write.
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from foldline.cli.asking import Wish, asking, fold, lost, options_of, tell_attempts
+from foldline.cli.asking import Wish, asking, compactor, done, lost, tell_attempts
 from foldline.cli.change import output
 from foldline.cli.exits import CannotWrite
 from foldline.cli.files import Target, describe, put, target
@@ -22,15 +22,15 @@ from foldline.cli.keeping import ARCHIVE
 from foldline.cli.options import Given, load, meter, notices_json, print_json, reading, tell
 from foldline.cli.screen import console, count, safe, safe_text, say, working
 from foldline.cli.shelving import shelf
+from foldline.core.resume import KINDS, Kind
 
 if TYPE_CHECKING:
+    from foldline.callers import Caller
+    from foldline.compactor import Compactor, Fitted
     from foldline.core.checkpoint import Checkpoint
-    from foldline.core.effects import Effect
-    from foldline.core.engine import View
     from foldline.model import Conversation, Message, Notice
     from foldline.models import Budget
 
-KINDS = ("manual", "regular", "mid-loop", "emergency", "post-tool")
 ROOM_SHARE = 7 / 8
 """Of a window, what a prompt may use unless told otherwise: a window that --to asks for is so much larger."""
 
@@ -42,7 +42,7 @@ class Folding:
     to: int | None
     first: int | None
     last: int | None
-    kind: str
+    kind: Kind
     silent: bool
     approval: bool
 
@@ -53,8 +53,16 @@ class Folding:
             return "--from with a smaller number" if self.first > 1 else "--to with fewer tokens, without --from"
         return "--to with fewer tokens" if self.last is None else "--up-to with a larger number"
 
-    def direction(self, messages: int) -> dict[str, Any]:
-        """Which part of so many messages is folded, as the core wants it."""
+    def how(self, conversation: Conversation, tokens: int, budget: Budget, focus: str) -> dict[str, Any] | None:
+        """What the compactor is told; None where nothing has to be folded, being small enough as it is."""
+        part = self._direction(len(conversation))
+        room = budget.reserving(conversation.head.max_output).room
+        if part["pivot"] is None and tokens <= min(self.to or budget.at(budget.target), room):
+            return None
+        return {"to": self.to, "focus": focus, "kind": self.kind, **part}
+
+    def _direction(self, messages: int) -> dict[str, Any]:
+        """Which part of so many messages is folded."""
         for name, number in (("--from", self.first), ("--up-to", self.last)):
             if number is not None and number > messages:
                 there = "there is 1 message" if messages == 1 else f"there are {messages:,} messages"
@@ -70,7 +78,7 @@ class Folding:
 @click.option("--to", type=click.IntRange(min=1), metavar="TOKENS", help="How large the whole may be afterwards.")
 @click.option("--from", "first", type=click.IntRange(min=1), metavar="N", help="Fold message N and all after it.")
 @click.option("--up-to", "last", type=click.IntRange(min=1), metavar="N", help="Fold message N and all before it.")
-@click.option("--kind", type=click.Choice(KINDS), default=KINDS[0], show_default=True, help="The moment it happens in.")
+@click.option("--kind", type=click.Choice(KINDS), default="manual", show_default=True, help="The moment it happens in.")
 @click.option("--silent/--voiced", default=True, show_default=True, help="May the agent speak of the fold?")
 @click.option("--approval", is_flag=True, help="Remind the agent that its tools need approval.")
 @click.option("--dry-run", is_flag=True, help="Ask no model and write nothing; show what would be done.")
@@ -106,27 +114,24 @@ def command(
         budget = budget_of(given, conversation, folding.to)
         writer = f"{next(iter(callers.values())).name} reads" if callers else "folding"
         life.step(f"{writer} {count(len(conversation), 'message')}")
-        view = fold(_steps(given, conversation, wish, folding, callers, budget), callers, kept)
-        data = b"" if where is None else proved(view.conversation, given)
+        counts = meter(given, conversation)
+        asked = folding.how(conversation, counts.count(conversation).tokens, budget, wish.focus)
+        manner = {"silent": folding.silent, "approval": folding.approval}
+        by = compactor(wish, callers, budget, archive=kept, meter=counts, **manner)
+        fitted = _fitted(by, callers, conversation, asked)
+        data = b"" if where is None else proved(fitted.view, given)
     if where is not None and not dry_run:
         put(data, where)
     put_at = None if dry_run else where
-    _answer(Shown(given, conversation, view, budget, put_at, kept.path, kept.notices, folding.more))
+    _answer(Shown(given, conversation, fitted, budget, put_at, kept.path, kept.told, folding.more))
 
 
-def _steps(
-    given: Given, conversation: Conversation, wish: Wish, folding: Folding, callers: Any, budget: Budget
-) -> Generator[Effect, Any, View]:
-    """The fold, ready to be run."""
-    from foldline.core.engine import turn
-    from foldline.core.resume import Manner
-
-    counts = meter(given, conversation)
-    manner = Manner(folding.kind, folding.silent, folding.approval)  # type: ignore[arg-type]  # click has checked it
-    part = folding.direction(len(conversation))
-    force = part["pivot"] is not None or counts.count(conversation).tokens > (folding.to or budget.at(budget.target))
-    options = options_of(wish, callers, budget, manner=manner, to=folding.to, force=force, **part)
-    return turn(conversation, options, counts)
+def _fitted(
+    by: Compactor, callers: Mapping[str, Caller], conversation: Conversation, how: dict[str, Any] | None
+) -> Fitted:
+    if how is None:
+        return done(callers, by.fit, by.afit, conversation)
+    return done(callers, by.compact, by.acompact, conversation, **how)
 
 
 def budget_of(given: Given, conversation: Conversation, to: int | None) -> Budget:
@@ -177,7 +182,7 @@ class Shown:
 
     given: Given
     before: Conversation
-    view: View
+    fitted: Fitted
     budget: Budget
     where: Target | None
     archive: str | None
@@ -189,13 +194,13 @@ class Shown:
     @property
     def notices(self) -> tuple[Notice, ...]:
         """What is to be said besides the receipt."""
-        found = self.view.checkpoint
+        found = self.fitted.checkpoint
         gone = lost(self.before.messages[found.start : found.stop], found.text) if found else ()
         return (*self.budget.notices, *gone, *self.told)
 
     def to_json(self) -> dict[str, Any]:
         """The documented shape."""
-        receipt = self.view.receipt
+        receipt = self.fitted.receipt
         return {
             "file": self.given.file,
             "output": self.where.path if self.where else None,
@@ -204,12 +209,12 @@ class Shown:
             "model": self.before.head.model,
             "window": self.budget.window,
             "messages_before": len(self.before),
-            "messages_after": len(self.view.conversation),
+            "messages_after": len(self.fitted.view),
             "tokens_before": receipt.tokens_before,
             "tokens_after": receipt.tokens_after,
             "tokens_freed": receipt.tokens_before - receipt.tokens_after,
             "receipt": receipt.to_dict(),
-            "checkpoint": _checkpoint(self.view.checkpoint),
+            "checkpoint": _checkpoint(self.fitted.checkpoint),
             "notices": notices_json((*self.notices, *receipt.notices)),
         }
 
@@ -238,12 +243,12 @@ def _answer(shown: Shown) -> None:
         print_json(shown.to_json(), to_stderr=beside)
         return
     tell(shown.notices)
-    tell_attempts(shown.view.receipt.attempts)
+    tell_attempts(shown.fitted.receipt.attempts)
     _draw(shown, sys.stderr if beside else sys.stdout)
     if shown.where is not None and not shown.where.is_stream:
         say(f"written to {describe(shown.where)}")
-    if shown.archive and shown.view.checkpoint:
-        ref = shown.view.checkpoint.ref
+    if shown.archive and shown.fitted.checkpoint:
+        ref = shown.fitted.checkpoint.ref
         say(f"kept in {safe(shown.archive)} as checkpoint {ref}")
         say(f"`foldline expand {ref}` shows what it stands for, `foldline undo {ref}` undoes it")
 
@@ -251,7 +256,7 @@ def _answer(shown: Shown) -> None:
 def _draw(shown: Shown, stream: TextIO) -> None:
     from foldline.cli.draw import Picture
 
-    receipt, checkpoint = shown.view.receipt, shown.view.checkpoint
+    receipt, checkpoint = shown.fitted.receipt, shown.fitted.checkpoint
     picture = Picture(console(stream))
     if checkpoint is not None:
         print(f"{safe_text(checkpoint.text)}\n", file=stream)
@@ -259,7 +264,7 @@ def _draw(shown: Shown, stream: TextIO) -> None:
     print(f"{safe_text(str(receipt))}\n", file=stream, flush=True)
     picture.compare(
         ("before", receipt.tokens_before, len(shown.before)),
-        ("after", receipt.tokens_after, len(shown.view.conversation)),
+        ("after", receipt.tokens_after, len(shown.fitted.view)),
     )
     if checkpoint is None:
         picture.line(f"Nothing was folded; to fold more, give {shown.more}.")

@@ -7,7 +7,6 @@ hold the commands of a terminal. What is drawn is decided elsewhere.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 import threading
@@ -16,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
+from foldline.core.escapes import HARMFUL, safe, safe_text
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
@@ -23,28 +24,11 @@ if TYPE_CHECKING:
 PATIENCE = 1.0
 """Seconds of silence before a sign of life: shorter work needs none."""
 
-_HARMFUL = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
-"""Control characters of both sets, what turns the direction of writing, lone surrogates, marks nobody sees."""
-
-
-def safe(text: str) -> str:
-    """The text with everything a terminal would obey shown as an escape."""
-    return _HARMFUL.sub(lambda found: _escape(ord(found[0])), text)
-
-
-def safe_text(text: str) -> str:
-    """The same for text of several lines, which stays so."""
-    return _HARMFUL.sub(lambda found: found[0] if found[0] in "\t\n" else _escape(ord(found[0])), text)
-
 
 def safe_json(data: bytes) -> bytes:
     """A JSON document for a terminal: the same values, with what a terminal would obey as JSON escapes."""
     text = data.decode("utf-8", "replace")
-    return _HARMFUL.sub(lambda found: found[0] if found[0] in "\t\n" else f"\\u{ord(found[0]):04x}", text).encode()
-
-
-def _escape(code: int) -> str:
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+    return HARMFUL.sub(lambda found: found[0] if found[0] in "\t\n" else f"\\u{ord(found[0]):04x}", text).encode()
 
 
 def count(number: int, name: str) -> str:
@@ -115,3 +99,6 @@ def working(text: str, *, quiet: bool = False) -> Iterator[Working]:
     finally:
         timer.cancel()
         life.end()
+
+
+__all__ = ["PATIENCE", "Working", "console", "count", "safe", "safe_json", "safe_text", "say", "working"]

@@ -39,7 +39,7 @@ class Shelf:
         return str(self._archive.path) if self._archive is not None and self.session and not self._failures else None
 
     @property
-    def notices(self) -> tuple[Notice, ...]:
+    def told(self) -> tuple[Notice, ...]:
         """What happened to the archive itself, and why something was not kept."""
         return (*(self._opened.notices if self._opened is not None else ()), *self._failures)
 

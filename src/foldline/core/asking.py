@@ -20,7 +20,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What it answered. `text` is its text alone; `stop` why it ended; tokens as the provider counted them."""
+    """The model's answer: `text` alone, why it ended (`stop`), and tokens as the provider counted them."""
 
     text: str
     stop: Stop = "end"

@@ -1,9 +1,9 @@
 """What a view may have: tokens at the most, tokens to aim at, tokens that leave room for the next turns, and bytes.
 
-    ground, options, budget, decision ── limits_of ──> Limits
+    ground, options, budget, decision ── limits_of ──> ViewLimits
 
-Where a request may have only so many bytes, text may take only that part of the room. Pictures are few tokens and many
-bytes: a view that is too heavy by them is not taken. How the room is shared out is decided in rooms.py.
+Where a request may have only so many bytes, text may take only a matching part of the room. Pictures are few tokens and
+many bytes: a view that is too heavy because of them is not taken. How the room is divided is decided in rooms.py.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from foldline.errors import CannotFit
 from foldline.model import Media, Message
 
 MARGIN = 0.97
-"""Share of the bytes that is aimed at: a summary may have more of them for its tokens than the messages had."""
+"""Share of the bytes to aim at: a summary may have more bytes for its tokens than the messages had."""
 
 AROUND = 60
 """Bytes around a checkpoint and what is carried behind it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ViewLimits:
     """The limits of one fold, in the provider's tokens and in bytes."""
 
     most: int
@@ -38,21 +38,21 @@ class Limits:
         return size.tokens <= self.most and (self.bytes is None or size.bytes <= self.bytes)
 
 
-def limits_of(ground: Ground, options: Options, budget: Budget, meter: Meter, decision: Decision) -> Limits:
+def limits_of(ground: Ground, options: Options, budget: Budget, meter: Meter, decision: Decision) -> ViewLimits:
     share = 1.0 if budget.max_bytes is None else _text_share(ground, budget, budget.max_bytes, meter)
     most = min(options.to or budget.room, int(budget.room * share))
     asked_for = options.force and not options.ahead
     ease = most if asked_for else min(int(at_ease(budget) * share), most)
-    return Limits(most, min(int(decision.target * share), most), ease, budget.max_bytes)
+    return ViewLimits(most, min(int(decision.target * share), most), ease, budget.max_bytes)
 
 
 def _text_share(ground: Ground, budget: Budget, most: int, meter: Meter) -> float:
     """The part of the room that text may take."""
     plain = tuple(message for message in ground.messages if not _shows(message))
     head, size = (meter.count(ground.conversation.with_messages(some)) for some in ((), plain))
-    if size.bytes <= head.bytes:  # pictures in every message: what fits is seen when it is there
+    if size.bytes <= head.bytes:  # every message has pictures: only a finished view shows whether it fits
         return 1.0
-    left = max(most - head.bytes - AROUND, 0) * MARGIN  # the head stays as it is
+    left = max(most - head.bytes - AROUND, 0) * MARGIN  # the head cannot be shortened
     tokens = head.tokens + left * (size.tokens - head.tokens) / max(size.bytes - head.bytes, 1)
     return min(tokens / budget.room, 1.0)
 
@@ -64,14 +64,15 @@ def _shows(message: Message) -> bool:
 
 
 def refusal(
-    limits: Limits, ground: Ground, options: Options, view: tuple[Message, ...], size: Tally, why: str = ""
+    limits: ViewLimits, ground: Ground, options: Options, view: tuple[Message, ...], size: Tally, why: str = ""
 ) -> CannotFit:
     """Why nothing fits, and what would help; `why` is what else went wrong."""
     heavy = limits.bytes is not None and size.bytes > limits.bytes
     which = "with this pivot" if options.pivot is not None else "there is"
     found = f"{size.bytes:,} bytes, and {limits.bytes:,}" if heavy else f"{size.tokens:,} tokens, and {limits.most:,}"
     pins = " fewer pins," if options.pins or ground.pins else ""
-    larger = "a larger max_bytes" if heavy else "a larger window"
+    asked = not heavy and options.to is not None and limits.most == options.to
+    larger = "a larger max_bytes" if heavy else "a larger `to`" if asked else "a larger window"
     other = "another pivot" if options.pivot is not None else f"{larger},{pins} a smaller system prompt or fewer tools"
     beside = f" ({why})" if why else ""
     return CannotFit(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -11,22 +11,36 @@ from foldline.core.policy import Action
 from foldline.model import EMPTY, Notice
 
 IN_PART = "messages in part"
-"""Not a section: messages of the user's that are shown without some of their characters."""
+"""The key under which the receipt counts messages of the user's that are shown in part. It is no section."""
 
 WRITTEN = "written"
-"""The outcome of a try that brought a summary."""
+"""The outcome of an attempt that brought a summary."""
+
+NOT_TAKEN = "not taken"
+"""How the outcome begins where that summary is not what is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One try at a summary: who was asked, and what came of it."""
+    """One try at a summary: who was asked, and what came of it.
+
+    What it read and wrote, as its provider counted, stands with the outcome of the last try: of all its requests
+    together, of pieces and of replies that were no summary too. None: nothing was told.
+    """
 
     who: str
     outcome: str
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+    @property
+    def told(self) -> bool:
+        """Its provider counted something of it."""
+        return self.input_tokens is not None or self.output_tokens is not None
 
     def not_taken(self, why: str) -> Attempt:
         """The same, where what was written is not what is shown."""
-        return replace(self, outcome=f"not taken: {why}") if self.outcome == WRITTEN else self
+        return replace(self, outcome=f"{NOT_TAKEN}: {why}") if self.outcome == WRITTEN else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +85,23 @@ class Receipt:
         if self.rebased:
             lines.append(f"cache    {self.rewritten:,} tokens rewritten once, {self.saved_per_turn:,} saved a turn")
         lines += [f"asked    {attempt.who}: {attempt.outcome}" for attempt in self.attempts]
+        lines += [_cost(attempt) for attempt in self.attempts if attempt.told]
         lines += [f"finding  {item.fault} in {item.section}: {item.text.strip()[:80]}" for item in self.findings]
         lines += [f"mended   {kind}: {count}" for kind, count in self.repairs.items()]
         lines += [_missing(section, count) for section, count in self.left_out]
         lines += [f"notice   {notice}" for notice in self.notices]
         return "\n".join(lines)
+
+
+def together(counts: Iterable[int | None]) -> int | None:
+    """The sum of those that are known; None where none is."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
+def _cost(attempt: Attempt) -> str:
+    read, wrote = ("?" if count is None else f"{count:,}" for count in (attempt.input_tokens, attempt.output_tokens))
+    return f"spent    {attempt.who}: {read} tokens in, {wrote} out"
 
 
 def _missing(section: str, count: int) -> str:

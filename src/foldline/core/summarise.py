@@ -2,7 +2,7 @@
 
     span ── chunks ──> asks ──> replies ── accept, audit ──> Summary (or the extracted one)
 
-A generator: it yields what to ask and is sent what was answered. It never fails: the last resort needs nobody.
+A generator: it yields what to ask and is sent the answers. It never fails: the last resort needs no model.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from foldline.core.instructions import compact_instructions
 from foldline.core.logtext import carried
 from foldline.core.options import Options, Voice
 from foldline.core.prompts import merge_request, prompt, repair_request, summary_request, version_of
-from foldline.core.receipt import WRITTEN, Attempt
-from foldline.core.render import BRIEF, Chunk, Limits, chunks, fence
+from foldline.core.receipt import WRITTEN, Attempt, together
+from foldline.core.render import BRIEF, Chunk, EntryLimits, chunks, fence
 from foldline.core.story import RECORD, Voices, voices_in
 from foldline.core.styles import STYLES, Style
 from foldline.core.summary import Summary, accept, render
@@ -35,19 +35,23 @@ from foldline.model import Message
 
 EXTRACTED = "extraction, without a model"
 MARGIN = 0.9
-"""Share of a summariser's window that a request may fill: its tokens are counted with another's tokenizer."""
+"""Share of a summariser's window that a request may fill: its tokens are counted with another model's tokenizer."""
 SPLITS = 5
-"""How often the pieces are halved when a summariser says they are too large: from a window of 128k to one of 4k."""
+"""How many times the pieces are halved when a summariser says they are too large: from a window of 128k to one of
+4k."""
 WORKING = 2_048
-"""Tokens of a reply beside the notes: the request asks for working first, which is thrown away."""
+"""Tokens of a reply besides the notes: the request asks for reasoning first, which is thrown away."""
 REPLY_SHARE = 4
-"""A reply takes at most this part of a summariser's window."""
+"""A reply takes at most one part in so many of a summariser's window."""
 LATEST, TASK_ROOM = 6, 800
 """Messages in which the immediate task is sought, and tokens for it, where a model gave none."""
 PREVIOUS_SHARE = 0.25
 """Share of a summariser's window up to which the previous checkpoint stands before what is new."""
+AROUND = 110
+"""Tokens of a request beside its prompts, its wishes and what is read: the two lines of the fence, the headings of the
+previous checkpoint, and the words that say why a reply could not be used."""
 LEAST_ROOM = 400
-"""Tokens of record below which asking makes no sense."""
+"""Tokens of record below which asking is pointless."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class Span:
     pairing: Pairing
     first: int
     facts: Facts
-    """Of everything so far, these messages included."""
+    """The facts of everything so far, these messages included."""
     deeds: tuple[Deed, ...] = ()
     previous: Checkpoint | None = None
     voices: Voices | None = None
@@ -66,10 +70,10 @@ class Span:
     tokens: tuple[int, ...] = ()
     """The messages' sizes, where they are known already."""
     start: int = 0
-    """Where the deeds count from: the place of the first message among those that are at hand."""
+    """The place of the first message in the history at hand: the deeds' places count from there."""
     pivot: range = range(0)
-    """Where the checkpoint of a fold from a pivot stands among the messages: what it tells of came after those before
-    it."""
+    """The places of a checkpoint made with direction "from" among the messages: what it covers came after the
+    messages before it."""
 
     @cached_property
     def extractor(self) -> Extractor:
@@ -105,14 +109,14 @@ class Written:
 def summarise(
     span: Span, options: Options, room: int, size: Callable[[str], int]
 ) -> Generator[Asking, list[Any], Written]:
-    """The best summary to be had, of at most about `room` tokens."""
+    """The best summary that can be had, of at most about `room` tokens."""
     attempts: list[Attempt] = []
     for voice in options.voices:
         desk = _Desk(span, options, voice, room, size)
         try:
             written = yield from desk.write()
         except (SummaryError, CallerError) as error:
-            attempts += [*desk.attempts, Attempt(voice.name, f"{type(error).__name__}: {error}")]
+            attempts += [*desk.attempts, desk.attempt(f"{type(error).__name__}: {error}")]
             continue
         return replace(written, attempts=(*attempts, *written.attempts))
     return _extracted(span, room, size, tuple(attempts))
@@ -129,11 +133,13 @@ class _Desk:
     def __init__(self, span: Span, options: Options, voice: Voice, room: int, size: Callable[[str], int]) -> None:
         self.span, self.options, self.voice, self.size = span, options, voice, size
         self.request, self.style = _wanted(options, span)
-        self.limits: Limits = BRIEF if options.style == "brief" else Limits()
-        self.reply_tokens = max(256, min(voice.max_tokens, room + WORKING, voice.window // REPLY_SHARE))
+        self.limits: EntryLimits = BRIEF if options.style == "brief" else EntryLimits()
+        self.reply_tokens = min(voice.max_tokens, room + WORKING, voice.window // REPLY_SHARE)
         before = (fact.text for fact in span.facts.of("user") if fact.at < span.first)
         self.instructions = compact_instructions(span.messages, (*options.memory, *before))
         self.attempts: list[Attempt] = []
+        self.replies: list[Reply] = []
+        """All that it answered: what came of it cost all of them."""
 
     def write(self) -> Generator[Asking, list[Any], Written]:
         """Reads the record whole or in pieces; halves the pieces when the model says they are too large."""
@@ -149,7 +155,8 @@ class _Desk:
         raise Overflow(f"{self.voice.name} refuses even small pieces")
 
     def _read(self, room: int, careful: bool) -> Generator[Asking, list[Any], Written]:
-        """All pieces at once; after a refusal one goes ahead, so that a refusal costs one question and not all."""
+        """Reads all pieces at once; after a refusal one goes ahead, so that another refusal costs one request and
+        not all."""
         span = self.span
         seen = span.voices.glimpses if span.voices and self.limits == RECORD else ()
         found = chunks(span.messages, span.pairing, self.limits, room, self.size, span.first, span.tokens, seen)
@@ -171,14 +178,14 @@ class _Desk:
         return Written(
             self._finished(audited.summary),
             self.voice.name,
-            (*self.attempts, Attempt(self.voice.name, WRITTEN)),
+            (*self.attempts, self.attempt(WRITTEN)),
             findings,
             tuple((self.span.first + piece.start, self.span.first + piece.stop) for piece in pieces),
         )
 
     def _answers(self, asks: Sequence[Ask]) -> Generator[Asking, list[Any], list[Summary]]:
-        """A summary for every ask. One that cannot be used is asked for once more, with the reason."""
-        replies = yield Asking(tuple(asks))
+        """A summary for every ask. A reply that cannot be used is asked for once more, with the reason."""
+        replies = yield from self._heard(asks)
         found: list[Summary | None] = []
         again: list[tuple[int, Ask]] = []
         for number, (ask, reply) in enumerate(zip(asks, replies, strict=True)):
@@ -188,13 +195,25 @@ class _Desk:
                 self.attempts.append(Attempt(self.voice.name, fault))
                 again.append((number, self._again(ask, reply, fault)))
         if again:
-            repaired = yield Asking(tuple(ask for _, ask in again))
+            repaired = yield from self._heard([ask for _, ask in again])
             for (number, _), reply in zip(again, repaired, strict=True):
                 found[number] = accept(_expect(reply), self.style)
         return [summary for summary in found if summary is not None]
 
+    def _heard(self, asks: Sequence[Ask]) -> Generator[Asking, list[Any], list[Reply | CallerError]]:
+        replies: list[Reply | CallerError] = yield Asking(tuple(asks))
+        self.replies += [reply for reply in replies if isinstance(reply, Reply)]
+        return replies
+
+    def attempt(self, outcome: str) -> Attempt:
+        """How it ended, with what all of it cost."""
+        read = together(reply.input_tokens for reply in self.replies)
+        wrote = together(reply.output_tokens for reply in self.replies)
+        return Attempt(self.voice.name, outcome, read, wrote)
+
     def _again(self, ask: Ask, reply: Reply | CallerError, fault: str) -> Ask:
-        """The same request with the reason. Whose reply was cut off may write more, thinking being counted too."""
+        """The same request with the reason. A model whose reply was cut off may write more, since its thinking
+        counts too."""
         if not isinstance(reply, Reply) or reply.stop != "length":
             return repair_request(ask, fault)
         spare = int(self.voice.window * (1 - MARGIN))
@@ -208,7 +227,7 @@ class _Desk:
             return None, str(error)
 
     def _merged(self, summaries: Sequence[Summary], room: int) -> Generator[Asking, list[Any], list[Summary]]:
-        """Fewer summaries than before: as many at once as fit into one request, two at the least."""
+        """Fewer summaries than before: as many together as fit into one request, two at least."""
         groups: list[list[str]] = [[]]
         used = 0
         for summary in summaries:
@@ -232,7 +251,7 @@ class _Desk:
         return (yield from self._answers([self._to(ask) for ask in asks]))
 
     def _finished(self, summary: Summary) -> Summary:
-        """With its prompt's version, and an immediate task even if the model gave none."""
+        """The summary with its prompt's version, and with an immediate task even if the model gave none."""
         versioned = replace(summary, version=version_of(self.request))
         if versioned.immediate_task:
             return versioned
@@ -247,11 +266,11 @@ class _Desk:
 
     @property
     def _is_long(self) -> bool:
-        """The previous checkpoint, perhaps a work log, would leave too little of the window to what is new."""
+        """The previous checkpoint, perhaps a work log, would leave too little of the window for what is new."""
         return self._previous[1] > self.voice.window * PREVIOUS_SHARE
 
     def _in_pieces(self, room: int) -> list[str]:
-        """The previous checkpoint, where it is too long to stand before the record, in pieces of its own."""
+        """The previous checkpoint in pieces of its own, where it is too long to stand before the record; else none."""
         if not self._is_long:
             return []
         pieces: list[list[str]] = [[]]
@@ -277,7 +296,7 @@ class _Desk:
 
     @property
     def _fresh(self) -> str:
-        """The request for what has no checkpoint before it: a later piece of a record, or the notes on several."""
+        """The request for a record without a checkpoint before it: a later piece, or several summaries to be merged."""
         return "checkpoint" if self.request == "update" else self.request
 
     def _ask(self, record: str, name: str) -> Ask:
@@ -299,14 +318,14 @@ class _Desk:
         names = ("system", "frame", "analysis", "reminder", "focus", "project", self.request)
         fixed = sum(self.size(prompt(name).text) for name in names)
         previous = 0 if self._is_long else self._previous[1]
-        return fixed + previous + self.size(self.options.focus + self.instructions) + self.reply_tokens + 100
+        return fixed + previous + self.size(self.options.focus + self.instructions) + self.reply_tokens + AROUND
 
     def _record_room(self) -> int:
         return int(self.voice.window * MARGIN) - self._overhead()
 
 
 def _wanted(options: Options, span: Span) -> tuple[str, Style]:
-    """The request's name and the style of its answer. A checkpoint that exists is updated, not written anew."""
+    """The request's name and the style of its answer. An existing checkpoint is updated, not written anew."""
     if options.style == "checkpoint":
         return ("update" if span.previous else "checkpoint"), STYLES["checkpoint"]
     if options.style == "full" and options.direction == "from":
@@ -335,9 +354,9 @@ def evidence(span: Span) -> Evidence:
 
 
 def _earlier(span: Span) -> Iterator[tuple[str, bool]]:
-    """What was said before the span, and whether it may be a tool's word: an earlier summary lends it no trust.
+    """What was said before the span, and whether it may be a tool's words: an earlier summary gives it no trust.
 
-    What tells the model what to do was audited then. The rest is taken for the tools', unless extraction labelled it.
+    What tells the model what to do was audited then. The rest counts as the tools', unless extraction labelled it.
     """
     yield from ((fact.text, False) for fact in span.facts.of("user", "open", "done"))
     if span.previous is None:

@@ -49,11 +49,15 @@ def fenced(said: str, data: str, secret: bytes, note: str = STORED) -> Answer:
     words = [whole_characters(said), note]
     words += [f"{halves:,} broken characters are shown as \ufffd."] if halves else []
     frame = " ".join(words)
-    room = LONGEST - len(frame) - 300  # the two lines of the fence, and the words on what is missing
-    if len(shown) > room:
-        kept = head(shown, room)
-        frame, shown = f"{frame} Cut: {len(shown) - len(kept):,} characters more are not shown.", kept
+    if len(frame) + 1 + len(fence(shown, secret)) > LONGEST:
+        around = len(frame) + len(_cut(len(shown))) + 1 + len(fence("", secret))
+        kept = head(shown, LONGEST - around)
+        frame, shown = frame + _cut(len(shown) - len(kept)), kept
     return Answer(f"{frame}\n{fence(shown, secret)}")
+
+
+def _cut(count: int) -> str:
+    return f" Cut: {count:,} characters more are not shown."
 
 
 def failed(words: str) -> Answer:

@@ -1,0 +1,50 @@
+"""The receipt says to people and to programs what was done, and what it cost."""
+
+import pytest
+
+from foldline.core.receipt import WRITTEN, Attempt, Receipt, together
+
+HAIKU = "anthropic:claude-haiku-4-5"
+
+
+def receipt(*attempts):
+    return Receipt("compact", "too long", 90_000, 20_000, 60_000, messages=40, kept=4, folded=36, attempts=attempts)
+
+
+def test_what_a_summary_cost_is_printed_and_given_to_programs():
+    written = receipt(Attempt(HAIKU, WRITTEN, 12_400, 800))
+    assert str(written).splitlines()[-2:] == [
+        f"asked    {HAIKU}: written",
+        f"spent    {HAIKU}: 12,400 tokens in, 800 out",
+    ]
+    [attempt] = written.to_dict()["attempts"]
+    assert attempt == {"who": HAIKU, "outcome": "written", "input_tokens": 12_400, "output_tokens": 800}
+
+
+def test_nothing_is_said_of_a_cost_that_was_not_told():
+    assert "spent" not in str(receipt(Attempt(HAIKU, WRITTEN)))
+    [attempt] = receipt(Attempt(HAIKU, WRITTEN)).to_dict()["attempts"]
+    assert (attempt["input_tokens"], attempt["output_tokens"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "cost"),
+    [
+        (Attempt("m", WRITTEN, None, 800), "? tokens in, 800 out"),
+        (Attempt("m", WRITTEN, 0, None), "0 tokens in, ? out"),
+    ],
+)
+def test_of_a_cost_that_is_half_known_the_known_half_is_said(attempt, cost):
+    assert str(receipt(attempt)).endswith(f"\nspent    m: {cost}")
+
+
+def test_what_is_not_taken_has_cost_as_much():
+    assert Attempt(HAIKU, WRITTEN, 12_400, 800).not_taken("too long") == Attempt(
+        HAIKU, "not taken: too long", 12_400, 800
+    )
+    assert Attempt(HAIKU, "RateLimited: later").not_taken("too long") == Attempt(HAIKU, "RateLimited: later")
+
+
+@pytest.mark.parametrize(("counts", "sum_"), [([], None), ([None], None), ([0], 0), ([5, None, 7], 12), ([None, 0], 0)])
+def test_a_sum_is_of_what_is_known(counts, sum_):
+    assert together(counts) == sum_

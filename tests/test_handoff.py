@@ -1,0 +1,144 @@
+"""A handoff from Python: one text that fits, of any request; asked for once, and kept by nobody."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foldline import Budget, CannotFit, Compactor, MemoryArchive
+from foldline.core.escapes import safe_text
+from foldline.core.estimate import Estimator
+from foldline.core.meter import Meter
+from foldline.core.summarise import EXTRACTED
+from foldline.errors import InvalidSetting, Overloaded
+from foldline.handoff import LATEST, QUOTED, TOKENS
+from foldline.testing import FakeCaller, Session
+
+DIALECTS = ("anthropic", "openai-chat", "openai-responses", "gemini")
+RULE = "Whatever comes, legacy.py stays as it is."
+LISTING = "\n".join(f"src/module_{number}.py: def handler_{number}(request): return {number}" for number in range(40))
+
+
+def working(turns=12, dialect="anthropic"):
+    session = Session(dialect, system="You are careful.").user(f"Sort the handlers. {RULE}")
+    for number in range(turns):
+        session.tools(("Bash", json.dumps({"command": f"cat part_{number}.txt"}), f"{number}\n{LISTING}"))
+    return session
+
+
+def compactor(model=None, **options):
+    return Compactor(Budget(window=8_000), model, meter=Meter(Estimator()), secret=b"s", **options)
+
+
+def tokens(text):
+    return Meter(Estimator()).text(text)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_any_request_becomes_a_text_with_the_user_s_rules(dialect):
+    request = working(dialect=dialect).request()
+    before = json.dumps(request)
+    made = compactor().handoff(request)
+    assert made.text.startswith("# Notes on the conversation so far\n")
+    assert made.text.endswith("\n")
+    assert RULE in made.text
+    assert made.tokens == tokens(made.text) <= TOKENS
+    assert made.author == EXTRACTED
+    assert json.dumps(request) == before
+
+
+@settings(max_examples=20)
+@given(st.integers(400, 4_000), st.integers(1, 30))
+def test_it_fits_however_much_there_is(to, turns):
+    made = compactor().handoff(working(turns).request(), to=to)
+    assert made.tokens == tokens(made.text) <= to
+
+
+@given(st.integers(1, 60))
+def test_where_the_least_does_not_fit_it_says_how_much_that_is(to):
+    request = working(3).request()
+    with pytest.raises(CannotFit, match="a larger `to` would help") as raised:
+        compactor().handoff(request, to=to)
+    assert raised.value.allowed == to < raised.value.tokens
+    assert compactor().handoff(request, to=raised.value.tokens + 200).text
+
+
+def test_the_smaller_it_is_the_more_is_left_out_and_that_is_counted():
+    session = working()
+    for number in range(60):
+        session.user(f"Never touch table_{number}, and always write query_{number} by hand.").assistant("Done.")
+    left = [sum(dict(compactor().handoff(session.request(), to=to).left_out).values()) for to in (700, 1_500, 12_000)]
+    assert left == sorted(left, reverse=True)
+    assert left[0] > left[-1]
+
+
+def test_nothing_in_it_makes_a_terminal_obey():
+    session = working().user("Begin.\x1b[31m").tools(("run", "{}", "error: \x1b]0;x\x07 no\u202e"))
+    text = compactor().handoff(session.request()).text
+    assert text == safe_text(text)
+    assert "Begin.\\x1b[31m" in text
+
+
+@pytest.mark.parametrize(("length", "follows"), [(QUOTED, False), (QUOTED + 1, True), (60_000, False)])
+def test_a_long_last_message_follows_whole_where_it_leaves_room(length, follows):
+    wish = ("Then step on, with care. " * length)[: length - 1] + "."
+    text = compactor().handoff(working().user(wish).request()).text
+    assert text.endswith(f"{LATEST}\n{wish}\n") == follows
+    assert (LATEST in text) == follows
+
+
+def test_a_model_is_asked_once_and_told_what_to_attend_to_however_small_the_text():
+    request = working(30).request()
+    for to in (1_500, 6_000):
+        model = FakeCaller(name="anthropic:claude-haiku-4-5", window=200_000)
+        made = compactor(model).handoff(request, to=to, focus="the handlers of payments")
+        assert len(model.asked) == 1
+        assert "the handlers of payments" in model.asked[0].prompt
+        assert made.author == model.name
+        assert [(attempt.who, attempt.outcome) for attempt in made.attempts] == [(model.name, "written")]
+
+
+def test_where_no_model_can_be_had_it_is_extracted_and_that_is_told():
+    model = FakeCaller([Overloaded("not now")], name="m")
+    made = compactor(model).handoff(working().request())
+    assert made.author == EXTRACTED
+    assert [(attempt.who, attempt.outcome) for attempt in made.attempts] == [("m", "Overloaded: not now")]
+
+
+@pytest.mark.parametrize("model", [None, FakeCaller()], ids=["extracted", "written"])
+def test_awaited_it_is_the_same(model):
+    request = working().request()
+    assert asyncio.run(compactor(model).ahandoff(request, to=2_000)) == compactor(model).handoff(request, to=2_000)
+
+
+def test_it_is_neither_kept_nor_built_on():
+    archive, request = MemoryArchive(), working().request()
+    folding = compactor(archive=archive)
+    made = folding.handoff(request)
+    assert archive.sessions() == []
+    assert folding.compact(request, to=2_000).receipt == compactor().compact(request, to=2_000).receipt
+    assert folding.handoff(request) == made
+
+
+def test_who_reads_it_is_told_of_the_fold_and_where_the_whole_is():
+    request = working().request()
+    plain, named = compactor(silent=True), compactor(silent=True, approval=True, transcript="/tmp/session.jsonl")
+    assert plain.handoff(request) == compactor(silent=False).handoff(request)
+    assert "/tmp/session.jsonl" in named.handoff(request).text
+    assert "approv" in named.handoff(request).text.split("## How to go on")[1]
+
+
+def test_a_list_of_messages_may_be_named_and_need_not_be_long():
+    messages = [{"role": "user", "content": "What is the weather?"}]
+    for dialect in (None, "anthropic", "openai-chat"):
+        assert "What is the weather?" in compactor().handoff(messages, dialect=dialect).text
+
+
+@pytest.mark.parametrize("wrong", [{"to": 0}, {"to": True}, {"to": "5"}, {"focus": None}])
+def test_what_there_cannot_be_is_refused(wrong):
+    with pytest.raises(InvalidSetting, match=next(iter(wrong))):
+        compactor().handoff(working().request(), **wrong)
