@@ -117,7 +117,7 @@ def test_of_short_messages_the_rules_come_before_the_other_words(system, newest,
 
 
 @pytest.mark.parametrize("together", [False, True])
-@pytest.mark.parametrize(("window", "count"), [(1_000, 60), (2_000, 90), (8_000, 300)])
+@pytest.mark.parametrize(("window", "count"), [(1_000, 120), (2_000, 200), (8_000, 900)])
 def test_of_more_rules_than_there_is_room_for_as_many_are_shown_as_fit(window, count, together):
     crowd = Crowd(window, 0, False, "whole")
     rules = [f"Never touch file conf{number}.toml by hand." for number in range(count)]
@@ -127,8 +127,8 @@ def test_of_more_rules_than_there_is_room_for_as_many_are_shown_as_fit(window, c
     shown = json.dumps(fitted.messages)
     lost = sum(rule not in shown for rule in (RULE, *rules))
     free = fitted.receipt.room - fitted.receipt.tokens_after
-    assert lost == 0 or free < window * 0.1
-    assert lost == dict(fitted.receipt.left_out).get("rules", 0)
+    assert free < window * 0.12
+    assert lost == dict(fitted.receipt.left_out)["rules"] > 0
 
 
 @pytest.mark.parametrize("caller", [False, True])

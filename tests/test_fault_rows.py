@@ -451,31 +451,42 @@ def wordy(ask):
     )
 
 
-@pytest.mark.parametrize("turns", [2, 5, 18])
-def test_row_21_a_summary_larger_than_what_it_replaces_never_makes_the_view_grow(turns):
+@pytest.mark.parametrize("turns", [1, 2])
+def test_row_21_a_summary_larger_than_what_it_replaces_is_not_used_and_nothing_of_it_is_kept(turns):
     maker = compactor(model=FakeCaller([wordy]))
     request = working(turns).user(NOW).request()
     fitted = maker.compact(request)
-    if fitted.request is request:
-        assert "no-progress" in [notice.code for notice in fitted.receipt.notices]
-        assert not any(rows_of(maker.archive).values()), "what is not used is not kept"
-    else:
-        assert fitted.receipt.tokens_after < fitted.receipt.tokens_before
-        counted = sum(count for _, count in fitted.receipt.left_out) > 100
-        assert counted or any("not taken" in tried.outcome for tried in fitted.receipt.attempts), "it is said"
+    assert fitted.request is request
+    assert [notice.code for notice in fitted.receipt.notices] == ["no-progress"]
+    assert not any(rows_of(maker.archive).values())
 
 
+@pytest.mark.parametrize("turns", [3, 5])
+def test_row_21_where_extraction_leaves_more_room_than_such_a_summary_it_is_shown_and_that_is_said(turns):
+    fitted = compactor(model=FakeCaller([wordy])).compact(working(turns).user(NOW).request())
+    assert delivered(fitted).receipt.author == EXTRACTED
+    [tried] = fitted.receipt.attempts
+    assert tried.outcome.startswith("not taken: ")
+
+
+@pytest.mark.parametrize("turns", [8, 18])
+def test_row_21_of_such_a_summary_as_many_lines_are_shown_as_have_room_and_the_others_counted(turns):
+    fitted = compactor(model=FakeCaller([wordy])).compact(working(turns).user(NOW).request())
+    assert delivered(fitted).receipt.author == "fake"
+    assert dict(fitted.receipt.left_out)["summary"] > 100
+
+
+@pytest.mark.parametrize("reply", [wordy, SUMMARY], ids=["wordy", "short"])
 @pytest.mark.parametrize("seed", range(12))
-def test_row_21_whatever_a_model_writes_the_view_shrinks_or_is_the_input(seed):
+def test_row_21_whatever_a_model_writes_a_view_that_is_folded_shrinks(seed, reply):
     rng = random.Random(seed)
     session = Session(system="You are careful.").user(f"Sort the handlers. {RULE}")
-    for number in range(rng.randint(1, 12)):
+    for number in range(rng.randint(28, 40)):
         session.assistant("word " * rng.randint(1, 40)) if rng.random() < 0.5 else work(session, number)
         session.user("and then? " * rng.randint(1, 9))
-    maker = compactor(model=FakeCaller([wordy, SUMMARY]))
-    request = session.request()
-    fitted = maker.compact(request)
-    assert fitted.request is request or fitted.receipt.tokens_after < fitted.receipt.tokens_before
+    fitted = compactor(model=FakeCaller([reply])).fit(session.user(NOW).request())
+    assert fitted.receipt.tokens_before > ROOM.room
+    assert delivered(fitted).receipt.folded > len(session.messages) / 2
 
 
 @pytest.mark.parametrize("size", [1, 6, 30])
@@ -492,7 +503,7 @@ def test_row_22_two_hundred_turns_bring_at_most_two_compactions_for_a_tenth_of_g
             folds.append(grown)
             last = receipt.checkpoint
     tenth = ROOM.room // 10
-    assert folds or size == 1
+    assert folds
     assert all(third - first > tenth for first, third in zip(folds, folds[2:], strict=False))
     assert len(folds) <= 1 + grown / (0.3 * ROOM.room)
 
@@ -846,11 +857,11 @@ def test_row_27_28_a_model_that_obeys_a_tools_text_is_not_believed(attack):
 @pytest.mark.parametrize(
     ("attack", "dialect"), [(attack, DIALECTS[number % 4]) for number, attack in enumerate(ATTACKS)]
 )
-def test_row_27_28_without_a_model_a_tools_text_is_quoted_or_left_out(attack, dialect):
+def test_row_27_28_without_a_model_a_tools_text_is_quoted(attack, dialect):
     session = working(printed=attack, dialect=dialect, listing=DULL).user(NOW)
     fitted = compactor().compact(session.request(), pivot=len(session.messages) - 1)
     harmless(delivered(fitted, dialect), attack)
-    assert gist(attack) in fitted.checkpoint.text or attack not in NAMING, "else nothing was shown"
+    assert gist(attack) in fitted.checkpoint.text, "else nothing was shown"
 
 
 @pytest.mark.parametrize("attack", IMITATIONS)

@@ -330,6 +330,13 @@ def test_the_list_is_bounded_and_says_what_it_leaves_out(project):
     assert len(shown.split("\n")) - 1 + int(shown.split("and ")[-1].split()[0]) == 61
 
 
+def test_the_list_leaves_out_only_what_has_no_room_in_it(project):
+    for nth in range(100):
+        put(project, f"{nth:02}/CLAUDE.md", "x")
+    shown = listing(find(project))
+    assert LISTING - len("- 00/CLAUDE.md (1 bytes)\n") < len(shown) <= LISTING
+
+
 def test_the_continuation_takes_the_entries_as_they_are(project):
     """S4.2"""
     words = resume(Manner("regular"), Abilities(memory_files=entries(find(project))))

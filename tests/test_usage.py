@@ -69,6 +69,19 @@ def test_cache_fields_may_be_null_or_missing():
 
 
 @pytest.mark.parametrize(
+    ("dialect", "usage"),
+    [
+        ("anthropic", Usage(1_900, 5, 900, 0)),
+        ("openai-responses", Usage(1_000, 5, 0, 0)),
+        ("codex", Usage(1_000, 5, 0, 0)),
+    ],
+)
+def test_where_no_details_tell_the_dialect_decides_whether_the_cache_is_in_the_input(dialect, usage):
+    fields = {"input_tokens": 1_000, "cache_read_input_tokens": 900, "output_tokens": 5}
+    assert usage_from(dialect, {"usage": fields}) == usage
+
+
+@pytest.mark.parametrize(
     "response", [{}, {"usage": None}, {"usage": {"output_tokens": 4}}, {"message": "text"}, None, 7]
 )
 def test_a_response_without_usage_gives_none(response):

@@ -26,11 +26,11 @@ from foldline.redact import redact
 
 T = TypeVar("T")
 AT_ONCE = 4
-"""Questions that are put to a model at the same time."""
+"""Requests that are made to a model at the same time."""
 PATIENCE = 180.0
-"""Seconds after which a turn asks no more questions: what was not answered by then is extracted."""
+"""Seconds after which a turn asks no more: what was not answered by then is extracted."""
 TOLD_OF_A_FAULT = 200
-"""Characters of what a caller of the user's raised: the beginning says what it is, and the receipt stays readable."""
+"""Characters of an error from a user's own caller: its beginning says what it is, and the receipt stays readable."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,9 @@ class World:
     lock: threading.RLock = field(default_factory=threading.RLock)
     """Held while the engine computes, never while a model is asked."""
     patience: float = PATIENCE
-    """Seconds for all questions of one turn. After that none is begun; those on their way are waited for."""
+    """Seconds for all requests of one turn. After that none is begun; those on their way are waited for."""
     around: Callable[[Conversation], Surroundings] = lambda _: Surroundings()
-    """Reads what the agent keeps besides."""
+    """Reads what the agent keeps besides: its plan and memory files."""
 
 
 def run(steps: Generator[Effect, Any, T], world: World) -> T:
@@ -74,7 +74,7 @@ Answers = list[Reply | CallerError]
 
 
 def _too_late(effect: Asking, world: World, end: float) -> Answers:
-    """Nobody is asked when the turn's time is over; nothing while it is not."""
+    """The answers where the turn's time is over: nobody is asked. Empty while it is not."""
     if time.monotonic() < end:
         return []
     over = f"the {world.patience:g} seconds for all questions of one turn are over"
@@ -102,7 +102,7 @@ class _Done(Generic[T]):
 
 
 def _step(steps: Generator[Effect, Any, T], answer: Any, world: World) -> Asking | _Done[T]:
-    """On to the next question for a model, doing on the way whatever needs no waiting; or to the result."""
+    """Runs up to the next question for a model, doing at once whatever needs no waiting; or to the result."""
     with world.lock:
         try:
             effect = steps.send(answer)
@@ -153,7 +153,7 @@ async def _aask_all(effect: Asking, world: World) -> Answers:
 def _answer(ask: Ask, world: World) -> Reply | CallerError:
     try:
         return world.callers[ask.who].ask(ask)
-    except Exception as error:  # a caller may be anyone's: whatever it raises must not cost the user the turn
+    except Exception as error:  # anyone may write a caller: no error of it may cost the user the turn
         return _as_value(error)
 
 
@@ -175,7 +175,7 @@ def _as_value(error: Exception) -> CallerError:
 
 
 class Glass:
-    """An archive that is looked at and not written to: for what only asks how large something is, or would be."""
+    """An archive that is read and not written to, for when only a size is asked for."""
 
     def __init__(self, archive: Backend) -> None:
         self.recall, self.known = archive.recall, archive.known

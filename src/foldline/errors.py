@@ -51,7 +51,7 @@ class TooLarge(InputError):
 
 
 class InvalidSetting(InputError, ValueError):
-    """A setting or an argument is none there can be: a window of 0, a style nobody knows. Nothing was done."""
+    """A setting or an argument that is not valid: a window of 0, an unknown style. Nothing was done."""
 
 
 class BudgetError(FoldlineError):
@@ -71,7 +71,7 @@ class SummaryError(FoldlineError):
 
 
 class Empty(SummaryError):
-    """The reply holds no summary: nothing, white space, or something else than a summary."""
+    """The reply holds no summary: nothing, white space, or something other than a summary."""
 
 
 class Truncated(SummaryError):
@@ -111,7 +111,7 @@ class StreamBroken(CallerError):
 
 
 class Refused(CallerError):
-    """The provider rejected the request for a reason of its own."""
+    """The provider rejected the request, for a reason that no other error here names."""
 
 
 class AuthRejected(CallerError):

@@ -7,8 +7,8 @@ Pure and frozen: nothing here reads a file, knows a provider, counts a token or 
                  ├─ grammar    what the provider demands of a message list
                  └─ layout     how to put the messages back where they came from
 
-A message that was read keeps its bytes in `raw`. Whoever changes a message goes through `Message.with_parts`,
-which takes the bytes away, so that the dialect builds it anew from its parts.
+A message that was read keeps its bytes in `raw`. To change a message, use `Message.with_parts`, which takes the bytes
+away, so that the dialect builds it anew from its parts.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Nothing(Mapping[str, Any]):
 
 
 EMPTY: Mapping[str, Any] = _Nothing()
-"""No further fields. Shared, so that a part without any costs nothing."""
+"""No further fields. It is shared, so that a part without any costs nothing."""
 VOID = "void"
 """The form of a result that has no content at all, not even an empty text, where its provider refuses that."""
 
@@ -121,7 +121,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """An image, a document, a sound. `data` is base64 ("" when it lies elsewhere), `url` where it lies."""
+    """An image, a document, a sound. `data` is base64 ("" where the content is elsewhere), `url` says where."""
 
     kind: str
     mime: str = ""
@@ -132,7 +132,8 @@ class Media:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A part no one here understands: kept verbatim in `extra`, never changed, never torn from its message."""
+    """A part that no module here understands: kept verbatim in `extra`, never changed, never separated from its
+    message."""
 
     kind: str
     extra: Mapping[str, Any] = EMPTY
@@ -156,7 +157,7 @@ class ToolResult:
 
     @property
     def ref(self) -> str:
-        """The name by which the content can be had back: the same content has the same name wherever it stands."""
+        """The name by which the content can be had back: the same content has the same name in every place."""
         return digest("\0".join(map(_plain, self.content)).encode("utf-8", "surrogatepass"))[:REF_LENGTH]
 
 
@@ -209,15 +210,15 @@ class Message:
 
     @cached_property
     def as_tools(self) -> Message:
-        """The same as a tool's word: one object, however often it is asked for."""
+        """The message as a tool's words: the same object each time it is asked for."""
         return replace(self, origin=Origin.TOOL)
 
     def with_parts(self, parts: Iterable[Part]) -> Message:
-        """The same message saying something else: its bytes are gone, its place in the layout stays."""
+        """The message with other parts: it loses its bytes and keeps its place in the layout."""
         return replace(self, parts=tuple(parts), raw=None)
 
     def origin_of(self, part: Part) -> Origin:
-        """A tool result is the tool's word whoever carries it."""
+        """The origin of a part: a tool result is the tool's words, whoever carries it."""
         return Origin.TOOL if type(part) is ToolResult else self.origin
 
 
@@ -277,7 +278,7 @@ class Grammar:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something to know that is no error: skipped, repaired, guessed. `line` counts from 1, `offset` from 0."""
+    """Something to know that is not an error: skipped, repaired, guessed. `line` counts from 1, `offset` from 0."""
 
     code: str
     text: str
@@ -310,7 +311,7 @@ class Layout(Protocol):
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The messages as they were read: while a conversation still has these, writing gives the very bytes back."""
+        """The messages as they were read: while a conversation still has these, writing gives back the same bytes."""
         ...
 
 

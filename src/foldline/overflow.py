@@ -3,7 +3,7 @@
 `said` is whatever the provider said: a body (bytes, text or decoded), an event out of a stream, or an SDK's exception.
 
     understand         the error it is: Overflow, RateLimited, Overloaded, TimedOut, AuthRejected, Refused, StreamBroken
-    overflow_in        the Overflow it holds, or None: also for a 200 that may be well
+    overflow_in        the Overflow it holds, or None: also for a reply with status 200
     output_too_long    the prompt fits and only the wished output does not: make that smaller, fold nothing
     silently_truncated the provider dropped part of the prompt and said nothing
 
@@ -31,10 +31,10 @@ from foldline.errors import (
 from foldline.refusal import Said, listen, retry_after
 
 TRUNCATED_BELOW = 0.6
-"""A report under this share of our own count cannot be the tokenizer: the provider dropped part of the prompt."""
+"""A report below this share of our own count is not the tokenizer's doing: the provider dropped part of the prompt."""
 
 NEVER_OVERFLOW = frozenset({401, 402, 403, 404, 408, 409, 429, 503, 529})
-"""Statuses that say something else, whatever the words beside them."""
+"""Statuses that never mean an overflow, whatever the words beside them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,8 @@ class Sign(NamedTuple):
 
 
 def _sign(provider: str, wording: str) -> Sign:
-    """`<input>` stands for a number of that name, `…` for a short stretch of one line. All bounded: linear time."""
+    """A sign from its wording: `<input>` stands for a number of that name, `…` for a short stretch of one line. All
+    is bounded, so matching takes linear time."""
     pattern = re.sub(r"<(\w{1,8})>", r"(?P<\1>\\d[\\d,]{0,14})", wording).replace("…", r"[^\n]{0,120}?")
     return Sign(provider, re.compile(pattern, re.IGNORECASE))
 
@@ -145,7 +146,7 @@ _STATUSES: Mapping[int, type[CallerError]] = {
 }
 _TELLING = (Refused, AuthRejected, RateLimited)
 _VAGUE = (TimedOut, Overloaded, StreamBroken)
-"""Where codes disagree, the earlier holds: first what waiting does not cure."""
+"""Where codes disagree, the earlier kind holds: first those that waiting does not cure."""
 
 
 def understand(
@@ -156,7 +157,7 @@ def understand(
     provider: str = "the provider",
     now: float | None = None,
 ) -> CallerError:
-    """The error to raise; what cannot be understood is Refused. `now` is the time, for a `Retry-After` date."""
+    """The error to raise; Refused where the refusal is not understood. `now` is the time, for a `Retry-After` date."""
     if isinstance(said, CallerError):
         return said
     heard = listen(said, status, headers)
@@ -172,7 +173,7 @@ def understand(
 def overflow_in(
     said: object, *, status: int | None = None, headers: Mapping[str, str] | None = None, provider: str = "the provider"
 ) -> Overflow | None:
-    """The overflow that an error, a stream's event or a reply tells of; None when it tells of none."""
+    """The overflow that an error, a stream's event or a reply reports; None if it reports none."""
     if isinstance(said, CallerError):
         return said if isinstance(said, Overflow) else None
     heard = listen(said, status, headers)
@@ -181,7 +182,8 @@ def overflow_in(
 
 
 def output_too_long(said: object, *, status: int | None = None) -> Excess | None:
-    """The numbers, when prompt and wished output are too much together and a smaller output is enough."""
+    """The numbers if only prompt and wished output together are too much, so that a smaller output is enough; else
+    None."""
     numbers = _overflow(listen(said, status, None)) or {}
     sent, wished, limit = (numbers.get(name) for name in ("input", "output", "limit"))
     if sent is None or wished is None or limit is None:
@@ -190,12 +192,12 @@ def output_too_long(said: object, *, status: int | None = None) -> Excess | None
 
 
 def silently_truncated(reported: int | None, own: int) -> bool:
-    """The provider reports far fewer input tokens than were sent. No report, or 0, tells nothing."""
+    """The provider reports far fewer input tokens than were sent. A missing report, or 0, says nothing."""
     return reported is not None and 0 < reported < own * TRUNCATED_BELOW
 
 
 def _overflow(heard: Said) -> dict[str, int] | None:
-    """The numbers of an overflow, perhaps none of them; None when it is none."""
+    """The numbers of an overflow, perhaps an empty mapping; None if it is not an overflow."""
     if heard.status in NEVER_OVERFLOW or _limits_rate(heard) or "string_above_max_length" in heard.codes:
         return None
     text = heard.text
@@ -208,8 +210,8 @@ def _overflow(heard: Said) -> dict[str, int] | None:
 
 
 def _numbers(match: re.Match[str]) -> dict[str, int]:
-    """limit, input and output as far as said. A total less the output is the input. A bound is the input, except
-    where it is one more than would fit: there the server stopped counting."""
+    """Limit, input and output as far as they are given. A total less the output is the input. A bound is the input,
+    unless it is one more than would fit: there the server stopped counting."""
     found = {name: int(number.replace(",", "")) for name, number in match.groupdict().items() if number}
     total, bound = found.pop("total", None), found.pop("bound", None)
     if total is not None:
@@ -224,7 +226,8 @@ def _limits_rate(heard: Said) -> bool:
 
 
 def _kind(heard: Said) -> type[CallerError]:
-    """Telling codes first, then the status, then the vaguer codes, which some servers put beside every status."""
+    """The kind of error: by specific codes first, then by the status, then by vague codes, which some servers put
+    beside every status."""
     kinds = {_KINDS[code] for code in heard.codes if code in _KINDS}
     status = heard.status or 0
     if (telling := next((kind for kind in _TELLING if kind in kinds), None)) is not None:
@@ -267,7 +270,7 @@ def _limited(where: str, heard: Said, now: float | None) -> RateLimited:
 _HINT = re.compile(
     r"(?:try again in|retrydelay\W{1,5}) ?(?:(?P<minutes>\d{1,4})m)?(?P<seconds>\d{1,6}(?:\.\d{1,12})?)s", re.I
 )
-"""`Please try again in 1m7.5s`, and Gemini's `retryDelay: 17s`: a wait that stands in the body alone."""
+"""A wait that only the body gives: `Please try again in 1m7.5s`, or Gemini's `retryDelay: 17s`."""
 
 
 __all__ = [

@@ -2,8 +2,8 @@
 
     text ── redact ──> Redacted(text, found)        value ── redact_value ──> value        RedactingFilter: for logging
 
-A mask shows no character of the secret. For keys, which are random, it ends in a piece of their hash, so that equal
-ones can be told to be equal; for passwords it does not, since whoever has the hash could try words until one fits.
+A mask shows no character of the secret. For keys, which are random, it ends in a piece of their hash, so that a reader
+sees which ones are equal; for passwords it does not, since whoever has the hash could try words until one fits.
 
 Knows nothing of archives, messages or files. Finding secrets is in core/secretfinder.py.
 """
@@ -30,7 +30,7 @@ _GUESSABLE = frozenset({"password", "secret", "api-key", "url-password", "author
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """The text with its secrets masked. The very same text, when there were none."""
+    """The text with its secrets masked; the same object if there were none."""
 
     text: str
     found: tuple[Secret, ...] = ()
@@ -50,7 +50,7 @@ def redact(text: str) -> Redacted:
 
 
 def redact_value(value: Any) -> Any:
-    """A JSON value with the secrets in its strings masked, those included that only their key tells of."""
+    """A JSON value with the secrets in its strings masked, including those that only their key gives away."""
     if isinstance(value, str):
         return redact(value).text
     if isinstance(value, Mapping):
@@ -73,7 +73,7 @@ class RedactingFilter(logging.Filter):
 
 
 def _member(key: Any, value: Any) -> Any:
-    """A value beside its key. A number is a password as well as a word is."""
+    """A value beside its key. A password may be a number, too."""
     named = _name_at_end(key) if isinstance(key, str) and isinstance(value, (str, int)) else None
     if named is None or isinstance(value, bool) or (isinstance(value, int) and named[1] != "password"):
         return redact_value(value)
@@ -99,7 +99,7 @@ def _mask(kind: str, secret: str) -> str:
 
 
 def _merged(found: list[Secret]) -> list[Secret]:
-    """Overlapping finds as one, named after the first, or the longer of two that begin together."""
+    """Overlapping secrets as one, named after the first, or after the longer of two that begin together."""
     merged: list[Secret] = []
     for secret in found:
         if merged and secret.start < merged[-1].end:

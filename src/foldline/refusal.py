@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 BODY_MOST = 65_536
-"""Bytes of a body that are looked at: errors are short, and what is longer is a page or an echo of the request."""
+"""Bytes of a body that are read: errors are short, and anything longer is a page or an echo of the request."""
 
 DEPTH_MOST, ITEMS_MOST = 6, 8
-"""How deep errors are nested (a gateway's, around a router's, around a provider's), and how many stand in a list."""
+"""How deeply errors are nested (a gateway's, around a router's, around a provider's), and how many of a list are
+read."""
 
 _CODE_KEYS = ("type", "code", "Code", "__type", "status", "reason", "stop_reason", "finish_reason", "status_code")
 _TEXT_KEYS = ("message", "Message", "msg", "error", "detail", "raw", "status_msg")
@@ -28,7 +29,7 @@ _COUNTS = {"n_prompt_tokens": "input", "n_ctx": "limit"}
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What there is to go by."""
+    """All that a refusal says about itself."""
 
     status: int | None = None
     texts: tuple[str, ...] = ()
@@ -42,7 +43,7 @@ class Said:
 
 
 def listen(said: object, status: int | None, headers: Mapping[str, str] | None) -> Said:
-    """What there is to go by in a body, an event or an exception."""
+    """Reads what a body, an event or an exception says about the error."""
     bodies: tuple[object, ...] = (said,)
     names: list[str] = []
     if isinstance(said, BaseException):
@@ -64,7 +65,7 @@ def listen(said: object, status: int | None, headers: Mapping[str, str] | None) 
 
 
 def _walk(value: object, depth: int) -> Iterator[tuple[str, object]]:
-    """What speaks of the error, as ("code" | "text" | "input" | "limit", value). The rest of a body stays unread."""
+    """The fields about the error, as ("code" | "text" | "input" | "limit", value). The rest of a body stays unread."""
     if isinstance(value, str):
         yield "text", value[:BODY_MOST]
     elif isinstance(value, list) and depth:

@@ -8,7 +8,7 @@ Reads plain dicts and the SDKs' objects alike, whole responses and stream events
     Gemini             promptTokenCount is the whole; cachedContentTokenCount is part of it
 
 Where the provider ran tools on its own servers, it reports the sum of all it sent to the model meanwhile: of that, only
-what is told of the first step is about the prompt.
+what is reported for the first step is about the prompt.
 """
 
 from __future__ import annotations
@@ -25,18 +25,17 @@ _WRAPPERS = ("message", "response")
 _WHOLE_INPUT = frozenset({"openai-responses", "codex"})
 """Dialects whose `input_tokens` includes the cache even when no details say so."""
 
-
 _REQUESTS = ("web_search_requests", "web_fetch_requests")
-"""What Anthropic counts of its tools. Each request was followed by a prompt of its own."""
+"""Anthropic's counts of its own tools' requests. After each request the model was sent another prompt."""
 _SERVED = frozenset(
     {"web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call"}
 )
-"""What stands in the output of the Responses API where its servers ran tools."""
+"""Items in the output of the Responses API that show that its servers ran tools."""
 
 
 def usage_from(dialect: str, response: Any) -> Usage | None:
-    """The usage a response reports; None when it reports none, only what was written and not what was read, or only a
-    sum over several prompts."""
+    """The usage that a response reports; None if it reports none, or only what was written, or only a sum over
+    several prompts."""
     holder, usage = _find(response)
     if usage is None or any(_get(item, "type") in _SERVED for item in _list(_get(holder, "output"))):
         return None
@@ -52,7 +51,8 @@ def usage_from(dialect: str, response: Any) -> Usage | None:
 
 
 def _anthropic_step(usage: Any) -> Usage | None:
-    """Of the prompt as it was sent: not after its servers compacted it, nor together with what their tools found."""
+    """The usage of the prompt as it was sent; None if it is only known for a prompt that the servers compacted or
+    added to."""
     steps = _list(_get(usage, "iterations"))
     if steps and _get(steps[0], "type") == "compaction":
         return None
@@ -94,7 +94,7 @@ def _usage(usage: Any, whole: tuple[str, ...], out: tuple[str, ...], details: An
 
 
 def _find(response: Any) -> tuple[Any, Any]:
-    """The response, out of what it is wrapped in, and its usage."""
+    """The response without its wrapper, and its usage."""
     for holder in _HOLDERS:
         if (usage := _get(response, holder)) is not None:
             return response, usage

@@ -71,6 +71,10 @@ def asides(path):
     return [file for file in path.parent.glob("*.damaged-*") if not file.name.endswith(("-wal", "-shm"))]
 
 
+def named(path):
+    return [file.name for file in asides(path)]
+
+
 def use(archive, conversation):
     """Everything one does with an archive. What it says is wrong, if something is."""
     try:
@@ -87,32 +91,53 @@ def use(archive, conversation):
     return ""
 
 
-@pytest.mark.parametrize("harm", [flipped, zeroed, scribbled, cut_off])
-@pytest.mark.parametrize("shard", range(2))
-def test_row_03_whatever_happens_to_the_file_it_is_kept_and_the_next_turn_goes_on(harm, shard, sound, tmp_path):
-    """160 damaged files: what is set aside is what was found, and the archive works again at the second turn."""
-    data, conversation = sound
-    replaced = 0
-    for seed in range(shard * 20, shard * 20 + 20):
+def damaged(harm, seeds, sound, tmp_path):
+    """Damaged files, each in a folder of its own that is cleared behind it: the path and its bytes."""
+    for seed in seeds:
         path = tmp_path / str(seed) / "archive.db"
         path.parent.mkdir()
-        bad = harm(data, random.Random(seed))
+        bad = harm(sound, random.Random(seed))
         path.write_bytes(bad)
+        yield path, bad
+        shutil.rmtree(path.parent)
+
+
+@pytest.mark.parametrize("harm", [zeroed, scribbled, cut_off])
+@pytest.mark.parametrize("shard", range(2))
+def test_row_03_a_file_without_some_of_its_pages_is_kept_and_the_next_turn_goes_on(harm, shard, sound, tmp_path):
+    """120 damaged files: what is set aside is what was found, and the archive works again at the second turn."""
+    data, conversation = sound
+    replaced = 0
+    for path, bad in damaged(harm, range(shard * 20, shard * 20 + 20), data, tmp_path):
         archive = Archive(path)
         use(archive, conversation)
-        told = use(archive, conversation)
-        assert told == "" or "no longer match their hash" in told or "lost" in told or not archive.notices, (seed, told)
+        assert use(archive, conversation) == ""
         list(archive.verify())
         archive.close()
+        assert [file.read_bytes() for file in asides(path)] == [bad] * len(archive.notices)
+        assert [name for name in named(path) if name not in str(archive.notices)] == []
+        replaced += len(archive.notices)
+    assert 5 < replaced <= 20
+
+
+@pytest.mark.parametrize("shard", range(2))
+def test_row_03_flipped_bits_are_met_as_damage_or_named(shard, sound, tmp_path):
+    """40 files. What SQLite does not notice is met where a message is read, and verify names it."""
+    data, conversation = sound
+    replaced = 0
+    for path, _ in damaged(flipped, range(shard * 20, shard * 20 + 20), data, tmp_path):
+        archive = Archive(path)
+        use(archive, conversation)
+        unread = use(archive, conversation)
+        assert bool(unread) <= bool(list(archive.verify())), unread
+        archive.close()
+        for file in asides(path):  # damage may be met after whole pages were written behind it
+            assert (len(file.read_bytes()) - len(data)) % PAGE == 0
+            assert len(file.read_bytes()) >= len(data)
         assert len(asides(path)) == len(archive.notices) <= 2
+        assert [name for name in named(path) if name not in str(archive.notices)] == []
         replaced += bool(archive.notices)
-        for file, notice in zip(sorted(asides(path)), archive.notices[:1], strict=False):
-            assert file.name in notice.text
-            grown = len(file.read_bytes()) - len(bad)  # a flipped bit may be met after whole pages were written
-            assert grown == 0 or "-wal" in str(os.listdir(path.parent)) or (grown > 0 and grown % PAGE == 0)
-            assert harm is flipped or file.read_bytes() == bad, "not a byte of it is changed"
-        shutil.rmtree(path.parent)
-    assert replaced > (0 if harm is flipped else 5)
+    assert replaced
 
 
 def others_database(path, version=0):

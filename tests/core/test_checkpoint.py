@@ -13,7 +13,7 @@ from foldline.core.checkpoint import Checkpoint, Composed, Frame, Recipe, compos
 from foldline.core.estimate import estimate
 from foldline.core.facts import Fact, Facts
 from foldline.core.ledger import Command, Ledger
-from foldline.core.loglines import Line
+from foldline.core.loglines import LogLine
 from foldline.core.summary import Section, Summary, render
 from foldline.model import REF_LENGTH, Message, Origin, Text, ToolCall, ToolResult
 
@@ -44,7 +44,7 @@ checkpoints = st.builds(
     st.integers(1, 9),
     word,
     word,
-    st.lists(st.builds(Line, word, word, st.integers(-99, -1), st.sampled_from([1.0, 0.5])), max_size=3).map(tuple),
+    st.lists(st.builds(LogLine, word, word, st.integers(-99, -1), st.sampled_from([1.0, 0.5])), max_size=3).map(tuple),
 )
 
 

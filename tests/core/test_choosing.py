@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from foldline.core.choosing import APART, OF_A_CALL, OFFERED, SHARED, Stock
 from foldline.core.estimate import estimate
-from foldline.core.loglines import FAILED, GAP, OFTEN, REFUSED, Line
+from foldline.core.loglines import FAILED, GAP, OFTEN, REFUSED, LogLine
 from foldline.core.logtext import below, carried, shown
 from foldline.core.worklog import entries
 from foldline.model import Message, Origin, Text, ToolCall
@@ -34,10 +34,10 @@ def log(room, *messages):
 
 def viewed(*texts):
     """Files that were read one after the other, behind sixty messages in which something was said."""
-    lines = [Line(line.text, "", n) for n, line in enumerate(entries(FILLER))]
+    lines = [LogLine(line.text, "", n) for n, line in enumerate(entries(FILLER))]
     for at, text in enumerate(texts, len(lines)):
         label = f"tool output: Read {at}.py"
-        lines += [Line(line, label, at, kind="seen", times=0) for line in text.split("\n")]
+        lines += [LogLine(line, label, at, kind="seen", times=0) for line in text.split("\n")]
     return Stock(lines, lambda: (), 0, len(FILLER) + len(texts))
 
 
@@ -105,7 +105,7 @@ def test_what_the_agent_wrote_stays_its_own_when_it_is_read_again():
     wrote = says("", call("Write", file_path="/src/a.py", content="first_value = 1\nsecond_value = 2"))
     lines = [*entries([wrote])]
     lines += [
-        Line(text, "tool output: Read a.py", 3, kind="seen", times=0)
+        LogLine(text, "tool output: Read a.py", 3, kind="seen", times=0)
         for text in ("second_value = 2", "third_value_of_all = 3")
     ]
     found = {line.text: line.kind for line in Stock(lines, lambda: (), 0, 4).within(500, estimate)}
@@ -253,7 +253,7 @@ def test_lines_of_an_earlier_log_keep_their_age_however_often_it_is_kept():
 
 
 def test_a_mark_is_no_line_of_its_own():
-    held = Stock([Line(GAP, "", 0), Line("the parser_state", "", 1)], lambda: (), 0, 2)
+    held = Stock([LogLine(GAP, "", 0), LogLine("the parser_state", "", 1)], lambda: (), 0, 2)
     assert [line.text for line in held.within(500, estimate)] == ["the parser_state"]
 
 
@@ -305,7 +305,7 @@ def test_a_pasted_label_stands_moved_in():
 
 
 def test_a_gap_in_what_a_tool_said_is_not_marked_in_its_words():
-    lines = [Line(f"The helper moved part_{n}.py to its place.", "tool output: Task", 0) for n in range(40)]
+    lines = [LogLine(f"The helper moved part_{n}.py to its place.", "tool output: Task", 0) for n in range(40)]
     assert GAP not in shown(Stock(lines, lambda: (), 0, 1).within(120, estimate), 0)
 
 
@@ -362,14 +362,14 @@ def test_what_is_kept_says_how_often_it_was_written_and_counts_back_from_the_end
     run = call("Bash", command="make check")
     messages = [says("", run), says("It failed in rows.py."), says("", run)]
     assert stock(*messages).kept(MUCH, estimate) == [
-        Line("It failed in rows.py.", "", -2, times=1),
-        Line("command: make check", "Bash", -1, plain=True, times=2),
+        LogLine("It failed in rows.py.", "", -2, times=1),
+        LogLine("command: make check", "Bash", -1, plain=True, times=2),
     ]
 
 
 def test_what_tools_told_comes_last_again_when_it_was_kept():
     told = [
-        Line(f"src/table_{n}.py:{n}: row_{n} of sheet_{n} by_{n}", "tool output: Read", 1, kind="told")
+        LogLine(f"src/table_{n}.py:{n}: row_{n} of sheet_{n} by_{n}", "tool output: Read", 1, kind="told")
         for n in range(40)
     ]
     first = Stock(list(entries([says("I read tables.py.")])), lambda: told, 0, 2).kept(600, estimate)
@@ -394,7 +394,7 @@ def test_a_gap_that_was_kept_is_a_gap_still():
 
 
 def test_no_more_of_what_tools_told_is_kept_than_is_shown():
-    told = [Line(f"row {n} of table_{n}", "tool output: Read", 1, kind="told") for n in range(400)]
+    told = [LogLine(f"row {n} of table_{n}", "tool output: Read", 1, kind="told") for n in range(400)]
     held = Stock(list(entries([says("I read tables.py.")])), lambda: told, 0, 2)
     shown_lines = {line.text for line in held.within(600, estimate)}
     assert {line.text for line in held.kept(600, estimate)} == shown_lines
@@ -412,9 +412,9 @@ def test_a_line_that_holds_others_together_is_not_counted_twice():
 
 def test_code_does_not_stand_with_a_text_that_happens_to_come_before_it():
     """Of an edit only a line that was written again is left: it belongs to that edit."""
-    before = Line("the parser", "", 0)
-    torn = Line("x = one_of(rows)", "Edit a.py", 1, 0.5, "inner")
-    lines = [before, torn, Line("x = one_of(rows)", "", 2)]
+    before = LogLine("the parser", "", 0)
+    torn = LogLine("x = one_of(rows)", "Edit a.py", 1, 0.5, "inner")
+    lines = [before, torn, LogLine("x = one_of(rows)", "", 2)]
     assert [line.message for line in Stock(lines, lambda: (), 0, 3).within(MUCH, estimate)] == [0, 2]
 
 

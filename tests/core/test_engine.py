@@ -25,8 +25,12 @@ ROOM = Budget(window=4_000, reserve=500)
 LISTING = "\n".join(f"src/module_{number}.py: def handler_{number}(request): return {number}" for number in range(60))
 
 
+def opted(budget, **others):
+    return Options(budget, secret=b"s", **others)
+
+
 def steps(session, options=None):
-    return turn(session.conversation(), options or Options(ROOM), Meter(Estimator()))
+    return turn(session.conversation(), options or opted(ROOM), Meter(Estimator()))
 
 
 def long_session(turns=12, dialect="anthropic"):
@@ -45,7 +49,7 @@ def asking(*replies):
 def test_a_small_conversation_rests_and_is_the_very_input():
     session = Session().user("hello").assistant("hi")
     conversation = session.conversation()
-    view = play(turn(conversation, Options(ROOM), Meter(Estimator())), [(Keep, None), (Recall, None)])
+    view = play(turn(conversation, opted(ROOM), Meter(Estimator())), [(Keep, None), (Recall, None)])
     assert view.conversation is conversation
     assert (view.receipt.action, view.receipt.rebased) == ("rest", False)
 
@@ -64,7 +68,7 @@ def test_a_conversation_over_seventy_percent_is_pruned_and_not_folded():
     session.assistant("done").user("and now?").assistant("ok").user("go")
     budget = Budget(window=5_200, reserve=200)
     saved = []
-    view = play(steps(session, Options(budget)), [(Keep, None), (Recall, None), (Save, saved.append)])
+    view = play(steps(session, opted(budget)), [(Keep, None), (Recall, None), (Save, saved.append)])
     assert view.receipt.action == "prune"
     assert saved[0].checkpoint is None
     assert saved[0].plan.stubs
@@ -72,7 +76,7 @@ def test_a_conversation_over_seventy_percent_is_pruned_and_not_folded():
 
 
 def test_the_cheap_model_is_asked_first_and_its_summary_is_used():
-    options = Options(ROOM, cheap=Voice("cheap"), fallback=Voice("dear"))
+    options = opted(ROOM, cheap=Voice("cheap"), fallback=Voice("dear"))
     view = play(
         steps(long_session(), options),
         [(Keep, None), (Recall, None), (Asking, asking(Reply(SUMMARY))), (Save, None)],
@@ -82,7 +86,7 @@ def test_the_cheap_model_is_asked_first_and_its_summary_is_used():
 
 
 def test_a_bad_answer_is_asked_for_once_more_then_the_fallback_then_extraction():
-    options = Options(ROOM, cheap=Voice("cheap"), fallback=Voice("dear"))
+    options = opted(ROOM, cheap=Voice("cheap"), fallback=Voice("dear"))
     asked = []
 
     def answer(effect):
@@ -98,8 +102,49 @@ def test_a_bad_answer_is_asked_for_once_more_then_the_fallback_then_extraction()
     assert len(view.receipt.attempts) == 4
 
 
+def test_what_a_model_read_and_wrote_stands_with_its_outcome_every_reply_of_it():
+    options = opted(ROOM, cheap=Voice("cheap"), fallback=Voice("dear"))
+    weather = Reply("I would rather talk about the weather.", input_tokens=1_000, output_tokens=10)
+    view = play(
+        steps(long_session(), options),
+        [
+            (Keep, None),
+            (Recall, None),
+            (Asking, [weather]),
+            (Asking, [weather]),
+            (Asking, [weather]),
+            (Asking, [Reply(SUMMARY, input_tokens=1_100, output_tokens=300)]),
+            (Save, None),
+        ],
+    )
+    costs = [(tried.who, tried.input_tokens, tried.output_tokens) for tried in view.receipt.attempts]
+    assert costs == [("cheap", None, None), ("cheap", 2_000, 20), ("dear", None, None), ("dear", 2_100, 310)]
+    spent = [line for line in str(view.receipt).splitlines() if line.startswith("spent")]
+    assert spent == ["spent    cheap: 2,000 tokens in, 20 out", "spent    dear: 2,100 tokens in, 310 out"]
+
+
+def test_what_a_model_read_in_pieces_is_summed():
+    asked = []
+
+    def answer(effect):
+        asked.extend(effect.asks)
+        return [Reply(SUMMARY, input_tokens=2_000, output_tokens=100) for _ in effect.asks]
+
+    options = opted(ROOM, cheap=Voice("small", window=2_600, max_tokens=300))
+    gen = steps(long_session(30), options)
+    gen.send(None)
+    effect = gen.send(None)
+    while not isinstance(effect, Save):
+        effect = gen.send(answer(effect) if isinstance(effect, Asking) else None)
+    with pytest.raises(StopIteration) as done:
+        gen.send(None)
+    [attempt] = done.value.value.receipt.attempts
+    assert len(asked) > 3
+    assert (attempt.input_tokens, attempt.output_tokens) == (2_000 * len(asked), 100 * len(asked))
+
+
 def test_a_rate_limit_goes_to_the_fallback_at_once():
-    options = Options(ROOM, cheap=Voice("cheap"), fallback=Voice("dear"))
+    options = opted(ROOM, cheap=Voice("cheap"), fallback=Voice("dear"))
     view = play(
         steps(long_session(), options),
         [
@@ -115,7 +160,7 @@ def test_a_rate_limit_goes_to_the_fallback_at_once():
 
 @pytest.mark.parametrize("stop", ["length", "tool", "refusal"])
 def test_replies_that_are_no_summary_never_become_one(stop):
-    options = Options(ROOM, cheap=Voice("cheap"))
+    options = opted(ROOM, cheap=Voice("cheap"))
     bad = Reply(SUMMARY, stop=stop)
     view = play(
         steps(long_session(), options),
@@ -132,7 +177,7 @@ def test_whose_reply_was_cut_off_may_write_more_the_second_time():
         asked.extend(effect.asks)
         return [Reply(SUMMARY, stop="length" if len(asked) == 1 else "end")]
 
-    options = Options(ROOM, cheap=Voice("thinker", window=100_000))
+    options = opted(ROOM, cheap=Voice("thinker", window=100_000))
     view = play(
         steps(long_session(), options), [(Keep, None), (Recall, None), (Asking, answer), (Asking, answer), (Save, None)]
     )
@@ -142,7 +187,7 @@ def test_whose_reply_was_cut_off_may_write_more_the_second_time():
 
 
 def test_a_record_too_long_for_the_summariser_is_read_in_pieces_that_cover_everything():
-    options = Options(ROOM, cheap=Voice("small", window=2_600, max_tokens=300))
+    options = opted(ROOM, cheap=Voice("small", window=2_600, max_tokens=300))
     seen = []
 
     def answer(effect):
@@ -174,7 +219,7 @@ def test_a_record_too_long_for_the_summariser_is_read_in_pieces_that_cover_every
 
 
 def test_a_summariser_that_overflows_gets_smaller_pieces():
-    options = Options(ROOM, cheap=Voice("liar", window=100_000))
+    options = opted(ROOM, cheap=Voice("liar", window=100_000))
     script = [
         (Keep, None),
         (Recall, None),
@@ -210,7 +255,7 @@ def test_a_recalled_checkpoint_is_shown_again_and_only_the_new_span_goes_to_the_
         seen.extend(effect.asks)
         return [Reply(SUMMARY)]
 
-    options = Options(ROOM, cheap=Voice("cheap"))
+    options = opted(ROOM, cheap=Voice("cheap"))
     third = play(
         steps(session, options),
         [(Keep, None), (Recall, Recalled(plan, checkpoint)), (Asking, answer), (Save, None)],
@@ -240,7 +285,7 @@ def test_a_previous_checkpoint_too_long_for_the_summariser_is_read_in_pieces_too
     checkpoint = replace(first.checkpoint, summary=first.checkpoint.summary.with_section("context", log))
     for number in range(12, 24):
         session.tools(("Bash", json.dumps({"command": f"cat part_{number}.txt"}), f"{number}\n{LISTING}"))
-    options = Options(ROOM, cheap=Voice("small", window=6_000))
+    options = opted(ROOM, cheap=Voice("small", window=6_000))
     asks = []
 
     def answered(effect):
@@ -269,7 +314,7 @@ def test_only_the_piece_with_the_previous_checkpoint_is_told_of_one():
         asks.extend(effect.asks)
         return [Reply(SUMMARY) for _ in effect.asks]
 
-    options = Options(ROOM, cheap=Voice("small", window=6_000))
+    options = opted(ROOM, cheap=Voice("small", window=6_000))
     view = driven(steps(session, options), {Recall: lambda _: Recalled(first.plan, first.checkpoint), Asking: answered})
     told = [("[previous checkpoint]\n" in ask.prompt, "There is a checkpoint already" in ask.prompt) for ask in asks]
     assert told[0] == (True, True)
@@ -292,7 +337,7 @@ def test_what_the_user_wants_of_summaries_holds_for_later_ones_too():
         return [Reply(SUMMARY) for _ in effect.asks]
 
     world = {Recall: lambda _: Recalled(first.plan, first.checkpoint), Asking: answered}
-    driven(steps(session, Options(ROOM, cheap=Voice("cheap", window=100_000))), world)
+    driven(steps(session, opted(ROOM, cheap=Voice("cheap", window=100_000))), world)
     assert "> Keep every SQL statement." in asks[0].prompt
 
 
@@ -373,7 +418,7 @@ def test_a_pure_tool_loop_folds_into_a_request_its_provider_accepts(dialect):
 
 def test_pinned_messages_stay_word_for_word_with_their_cycle():
     session = long_session()
-    options = Options(ROOM, pins=(1,))
+    options = opted(ROOM, pins=(1,))
     view = play(steps(session, options), [(Keep, None), (Recall, None), (Save, None)])
     shown = list(view.conversation.messages)
     kept = shown.index(session.conversation().messages[1])
@@ -387,13 +432,13 @@ def test_history_on_the_provider_s_side_is_left_alone():
     from foldline.sources import read
 
     conversation = read(request, "openai-responses")
-    for options in (Options(ROOM), Options(ROOM, force=True, to=100)):
+    for options in (opted(ROOM), opted(ROOM, force=True, to=100)):
         view = play(turn(conversation, options, Meter(Estimator())), [(Keep, None), (Recall, None)])
         assert view.conversation is conversation
         assert view.receipt.action == "rest"
         assert [notice.code for notice in view.receipt.notices] == ["history-remote"]
         assert "lies with the provider" in view.receipt.notices[0].text
-    roomy = Options(Budget(window=400_000, reserve=500))
+    roomy = opted(Budget(window=400_000, reserve=500))
     view = play(turn(conversation, roomy, Meter(Estimator())), [(Keep, None), (Recall, None)])
     assert view.receipt.notices == ()
 
@@ -426,7 +471,7 @@ def test_a_prune_after_a_fold_forgets_neither_the_folds_in_a_row_nor_what_came_s
     saved = []
     settings = PruneSettings(worthwhile=0)
     view = play(
-        steps(session, Options(budget, prune=settings)),
+        steps(session, opted(budget, prune=settings)),
         [(Keep, None), (Recall, Recalled(plan, first.checkpoint)), (Save, saved.append)],
     )
     assert view.receipt.action == "prune"
@@ -477,7 +522,7 @@ def played(conversation, thread, options, meanwhile=lambda: None):
 
 @pytest.mark.parametrize("window", [1_500, 2_000, 3_000])
 def test_a_turn_is_not_disturbed_by_another_of_the_same_conversation_while_the_model_writes(window):
-    options = Options(Budget(window=window, reserve=200), cheap=Voice("cheap"), secret=b"s")
+    options = opted(Budget(window=window, reserve=200), cheap=Voice("cheap"))
     conversation, shorter = long_session(14).conversation(), long_session(9).conversation()
     longer = long_session(15).conversation()
     alone = played(conversation, None, options)
@@ -516,7 +561,7 @@ def test_what_a_turn_leaves_to_the_next_changes_nothing_whether_it_grows_forks_o
 
 def test_a_turn_at_rest_looks_only_at_what_is_new():
     session, thread = long_session(40), None
-    options = Options(Budget(window=1_000_000))
+    options = opted(Budget(window=1_000_000))
     for _ in range(3):
         conversation = session.conversation()
         thread = thread or Thread.begin(conversation.grammar)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.envelope import LONGEST, Opened, opened, stated
+from foldline.core.envelope import LONGEST, Unpacked, stated, unpacked
 
 
 @pytest.mark.parametrize(
@@ -30,8 +30,8 @@ from foldline.core.envelope import LONGEST, Opened, opened, stated
     ],
 )
 def test_what_a_command_said_is_taken_out_and_how_it_ended_is_known(envelope, said, well):
-    assert opened(json.dumps(envelope)) == Opened(said, well)
-    assert opened(f"\n{json.dumps(envelope, indent=2)}\n") == Opened(said, well)
+    assert unpacked(json.dumps(envelope)) == Unpacked(said, well)
+    assert unpacked(f"\n{json.dumps(envelope, indent=2)}\n") == Unpacked(said, well)
 
 
 @pytest.mark.parametrize(
@@ -60,11 +60,11 @@ def test_what_a_command_said_is_taken_out_and_how_it_ended_is_known(envelope, sa
 )
 def test_data_is_no_envelope(record):
     text = json.dumps(record)
-    assert opened(text) == Opened(text)
+    assert unpacked(text) == Unpacked(text)
 
 
 def test_half_a_character_is_not_handed_on():
-    assert opened('{"exit_code": 1, "output": "cut \\ud83d here"}').said == "cut \ufffd here"
+    assert unpacked('{"exit_code": 1, "output": "cut \\ud83d here"}').said == "cut \ufffd here"
 
 
 @pytest.mark.parametrize(
@@ -84,13 +84,13 @@ def test_any_tool_may_state_success(text, well):
 
 @pytest.mark.parametrize("text", ["", "{", '{"output": 1', '{"output":' * 5_000, "plain words", "[main 1a2b] x"])
 def test_what_is_no_json_is_left_as_it_is(text):
-    assert opened(text) == Opened(text)
+    assert unpacked(text) == Unpacked(text)
     assert stated(text) is None
 
 
 def test_what_is_huge_is_not_taken_apart():
     text = json.dumps({"exit_code": 1, "output": "y" * LONGEST})
-    assert opened(text) == Opened(text)
+    assert unpacked(text) == Unpacked(text)
 
 
 KEYS = st.sampled_from(
@@ -106,7 +106,7 @@ VALUES = st.recursive(
 @given(VALUES)
 def test_nothing_is_made_up(value):
     """Every word that is said stands in the envelope; whatever it holds, it is opened without a fault."""
-    found = opened(json.dumps(value, ensure_ascii=False))
+    found = unpacked(json.dumps(value, ensure_ascii=False))
     assert found.well in (True, False, None)
     strings = _strings(value)
     assert found.said == json.dumps(value, ensure_ascii=False) or all(

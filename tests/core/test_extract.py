@@ -466,7 +466,9 @@ def test_what_was_asked_behind_a_summary_is_not_taken_for_the_goal():
     earlier = Message("user", Origin.SUMMARY, (Text("This session is being continued. The user built a parser."),))
     found = summary_of(earlier, user("Now sort the handlers."), says("Sorted."), user("And the tests?"))
     assert found.get("goal") == ""
-    notes_on_it = notes(facts_of((user("Now sort the handlers."),), ()), Ledger(), 900, len, told=render(found)).text
+    notes_on_it = notes(
+        facts_of((user("Now sort the handlers."),), ()), Ledger(), 900, len, summary_text=render(found)
+    ).text
     assert "[1] Now sort the handlers." in notes_on_it
 
 

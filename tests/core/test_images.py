@@ -105,7 +105,16 @@ def test_turning_a_picture_changes_nothing(width, height):
 
 @pytest.mark.parametrize(
     ("size", "cost"),
-    [((1_092, 1_092), 1_590), ((1_024, 1_024), 1_399), ((512, 512), 350), ((200, 200), 255), ((4_096, 4_096), MOST)],
+    [
+        ((1_092, 1_092), 1_590),
+        ((1_024, 1_024), 1_399),
+        ((1_030, 1_030), 1_415),  # scaled to 768 it is 4 tiles, as it comes it would be 9
+        ((1_030, 769), 1_105),  # 6 tiles
+        ((512, 512), 350),
+        ((200, 200), 255),
+        ((10_000, 100), 765),  # scaled to 2,048 it is 4 tiles
+        ((4_096, 4_096), MOST),
+    ],
 )
 def test_known_pictures_cost_what_the_dearer_rule_says(size, cost):
     assert tokens(size) == cost

@@ -73,7 +73,7 @@ def test_many_beginnings_without_an_end_are_looked_at_once():
 def test_places_are_those_in_the_divided_list():
     messages = (user("Hello."), user("Be kind.", NOTES, "Go on."), user("Yes."))
     apart = [(messages[0],), parted(messages[1], {NOTES}), (messages[2],)]
-    options = Options(Budget(window=1_000), pins=(1, 2), pivot=2)
+    options = Options(Budget(window=1_000), secret=b"s", pins=(1, 2), pivot=2)
     conversation, placed = divided(Conversation("anthropic", messages), options, apart, {NOTES})
     assert [message.text for message in conversation.messages] == ["Hello.", "Be kind.", NOTES, "Go on.", "Yes."]
     assert placed.pins == (1, 3, 4)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.core.laying import laid_out
-from foldline.core.loglines import GAP, OFTEN, Line
+from foldline.core.loglines import GAP, OFTEN, LogLine
 from foldline.core.logtext import carried
 from foldline.core.worklog import entries
 from foldline.model import Message, Origin, Text, ToolCall
@@ -85,7 +85,7 @@ def test_what_a_file_needs_hides_no_gap_behind_it():
 
 def test_code_without_the_line_that_parts_it_says_so():
     lines = [
-        Line(text, "tool output: Read a.py", 0, kind="seen")
+        LogLine(text, "tool output: Read a.py", 0, kind="seen")
         for text in ("    send(now)", "else:", "    cancel(now)", "}")
     ]
     found = laid_out(lines, {0: lines[0], 2: lines[2]}, frozenset())

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.line_intent import as_order, attribution, commands, quotes, reads_as_words, told, unquoted
+from foldline.core.line_intent import as_order, attribution, commands, orders_in, quotes, reads_as_words, unquoted
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from foldline.core.line_intent import as_order, attribution, commands, quotes, r
     ],
 )
 def test_orders_are_found(line, order):
-    assert order in list(told(line))
+    assert order in list(orders_in(line))
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_orders_are_found(line, order):
     ],
 )
 def test_reports_are_none(line):
-    assert list(told(line)) == []
+    assert list(orders_in(line)) == []
 
 
 @pytest.mark.parametrize(
@@ -142,14 +142,14 @@ def test_a_line_is_parted_at_the_words_that_name_the_user():
 
 @given(st.text(max_size=120))
 def test_orders_are_pieces_of_the_line(line):
-    assert all(order in line for order in told(line))
+    assert all(order in line for order in orders_in(line))
 
 
 @pytest.mark.parametrize("piece", ["and run ", "to ", "has to be ", ": ", "user ", "[ ]", "- ", "before a ", "; "])
 def test_hostile_lines_are_read_in_linear_time(piece):
     line = piece * (20_000 // len(piece))
     start = time.perf_counter()
-    list(told(line))
+    list(orders_in(line))
     quotes(line)
     assert time.perf_counter() - start < 3
 

@@ -117,6 +117,11 @@ def test_later_tries_go_further_down(limit, tried):
     assert targets == sorted(targets, reverse=True)
 
 
+@pytest.mark.parametrize(("rewritten", "pays"), [(20_000, True), (20_001, False)])
+def test_a_broken_cache_has_to_be_paid_back_within_twenty_turns(rewritten, pays):
+    assert CacheCost(rewritten, saved_per_turn=1_000).pays is pays
+
+
 def test_the_cost_of_a_broken_cache():
     assert cache_cost(100_000, 40_000, 10_000) == CacheCost(rewritten=34_500, saved_per_turn=6_000)
     assert CacheCost(34_500, 6_000).turns_to_pay == 5.75

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from foldline.core.cycles import pair
 from foldline.core.deeds import deeds
-from foldline.core.loglines import GAP, Line
+from foldline.core.loglines import GAP, LogLine
 from foldline.core.logtext import carried, shown
 from foldline.core.readings import MOST_SEEN, PART, WHOLE_FILE, seen
 from foldline.core.worklog import MOST_LINES
@@ -120,7 +120,7 @@ def test_every_line_of_a_file_bears_its_mark(one, other):
         for name, text in (("a.py", one), ("b.py", other))
         for message in (says(call("Read", file_path=name)), result("\n".join(text)))
     ]
-    lines, said = read(*steps), Line("The agent goes on.", "", 9)
+    lines, said = read(*steps), LogLine("The agent goes on.", "", 9)
     text = shown([*lines, said], 0)
     again = list(carried(text))
     assert [line.text for line in again] == [line.text for line in [*lines, said]]
@@ -161,9 +161,9 @@ def test_lines_of_a_file_that_look_like_a_frame_are_its_own(text):
 
 def test_the_agents_own_quotations_are_not_taken_for_lines_of_a_file():
     lines = [
-        Line("x = 1", "tool output: Read a.py", 1, kind="seen"),
-        Line("> I quote", "", 2),
-        Line("> and more", "", 2),
+        LogLine("x = 1", "tool output: Read a.py", 1, kind="seen"),
+        LogLine("> I quote", "", 2),
+        LogLine("> and more", "", 2),
     ]
     text = shown(lines, 0, [2])
     assert [(line.text, line.kind) for line in carried(text)] == [

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from foldline.core.cycles import pair
 from foldline.core.estimate import estimate
-from foldline.core.render import BRIEF, Limits, chunks, entry, fence, units
+from foldline.core.render import BRIEF, EntryLimits, chunks, entry, fence, units
 from foldline.model import Grammar, Media, Message, Opaque, Origin, Text, Thinking, ToolCall, ToolResult
 
-FULL = Limits()
+FULL = EntryLimits()
 
 
 def user(*texts):

@@ -15,7 +15,7 @@ from foldline.core.instructions import compact_instructions
 from foldline.core.ledger import Ledger
 from foldline.core.policy import decide
 from foldline.core.prompts import prompt, summary_request
-from foldline.core.render import BRIEF, Limits, chunks, entry, fence
+from foldline.core.render import BRIEF, EntryLimits, chunks, entry, fence
 from foldline.core.report import CodeChange, Report, SolvedError
 from foldline.core.resume import KINDS, Abilities, Manner, resume
 from foldline.core.styles import STYLES
@@ -25,7 +25,7 @@ from foldline.testing import Session
 
 CHECKPOINT, REPORT = STYLES["checkpoint"], STYLES["report"]
 ABLE = Abilities(search=True, plan=True, memory_files=("TOOLS.md",), standards=("CODE.md",))
-NINE = [
+FIRST_EIGHT = [
     "Primary Request and Intent",
     "Key Technical Concepts",
     "Files and Code Sections",
@@ -55,7 +55,7 @@ def test_s0_1_text_only_is_said_first_and_again_last():
 def test_s0_2_the_full_request_has_nine_sections():
     text = asked("full")
     found = headings(text)
-    assert found[:9] == [*NINE, "Optional Next Step"]
+    assert found[:9] == [*FIRST_EIGHT, "Optional Next Step"]
     for words in ("with every limit they set", "the lines a successor needs, quoted", "what the user said about it"):
         assert words in text
     for words in (
@@ -170,7 +170,7 @@ def test_s1_3_an_existing_checkpoint_is_updated():
 
 
 def test_s1_4_the_record_is_a_readable_transcript():
-    limits = Limits()
+    limits = EntryLimits()
     listed = Message("user", Origin.USER, (Text("one"), Text("two")))
     assert entry(listed, 1, limits) == "[1 user] one\n[1 user] two"
     assert entry(Message("system", Origin.SYSTEM, (Text("rules"),)), 1, limits) == "[1 system] rules"
@@ -331,7 +331,7 @@ def test_s4_5_the_summary_has_an_immediate_task_and_a_snapshot():
 
 def test_the_whole_record_is_fenced_and_complete():
     messages = [Message("user", Origin.USER, (Text(f"planted-{number}"),)) for number in range(30)]
-    pieces = chunks(messages, pair(messages, Grammar()), Limits(), 120, len)
+    pieces = chunks(messages, pair(messages, Grammar()), EntryLimits(), 120, len)
     fenced = [fence(piece.text, b"secret") for piece in pieces]
     assert all(any(f"[{number + 1} user] planted-{number}\n" in text for text in fenced) for number in range(30))
     assert len({text.split("\n")[0] for text in fenced}) == len(pieces) > 3

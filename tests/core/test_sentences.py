@@ -184,6 +184,12 @@ def test_who_asks_for_something_states_nothing(text):
     assert not states(text)
 
 
+@pytest.mark.parametrize(("length", "letters"), [(100, 75), (600, 450), (601, 511), (1_000, 850)])
+def test_a_line_is_pasted_below_three_quarters_of_letters_and_a_long_one_below_85_percent(length, letters):
+    assert not looks_pasted("x" * letters + "1" * (length - letters))
+    assert looks_pasted("x" * (letters - 1) + "1" * (length - letters + 1))
+
+
 def test_an_order_full_of_numbers_is_not_pasted():
     order = "Never bind the ports 7431, 7432, 7433, 7434, 7435, 7436, 7437, 7438, 7439."
     assert not looks_pasted(order)

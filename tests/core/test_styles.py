@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from foldline.core.headings import named
-from foldline.core.styles import OTHER, STYLES, plain
+from foldline.core.styles import OFFERED, OTHER, STYLES, plain
 
-NINE = [
+FIRST_EIGHT = [
     "Primary Request and Intent",
     "Key Technical Concepts",
     "Files and Code Sections",
@@ -56,7 +56,7 @@ def test_the_full_styles_have_nine_sections_and_differ_in_the_ninth():
         ("up-to", "Context for Continuing Work"),
     ):
         titles = [heading.title for heading in STYLES[name].headings]
-        assert titles == [*NINE, ninth, "Immediate Task"]
+        assert titles == [*FIRST_EIGHT, ninth, "Immediate Task"]
 
 
 def test_a_checkpoint_has_done_in_progress_and_blocked_under_progress():
@@ -80,3 +80,7 @@ def test_a_checkpoint_has_done_in_progress_and_blocked_under_progress():
 )
 def test_a_title_in_bare_words(title, words):
     assert plain(title) == words
+
+
+def test_all_can_be_asked_for_but_those_that_are_for_a_part_of_a_history():
+    assert set(OFFERED) == set(STYLES) - {"from", "up-to"}

@@ -77,16 +77,30 @@ def test_a_lone_surrogate_is_a_character_like_any_other():
     assert tail("a\ud83db", 2) == "\ud83db"
 
 
-@given(st.text(st.sampled_from("ab 注。"), max_size=400), st.integers(1, 300))
-def test_a_beginning_ends_with_a_word_or_where_there_are_no_words(text, length):
+WORDS = st.lists(st.text(st.sampled_from("ab注。"), min_size=1, max_size=20), min_size=1, max_size=60)
+"""Words of which the longest has room in the shortest length that is asked for."""
+LENGTHS = st.integers(20, 300)
+
+
+@given(WORDS, LENGTHS)
+def test_a_beginning_has_all_whole_words_that_fit_and_says_that_more_follow(words, length):
+    text = " ".join(words)
     short = beginning(text, length)
-    if len(text) <= length:
-        assert short == text
-    else:
-        kept = short.removesuffix(" …")
-        assert text.startswith(kept)
-        assert len(kept) <= length
-        assert len(kept) >= length - LONGEST_WORD - (length - len(text[:length].rstrip())) - 1 or not kept.strip()
+    count = max(n for n in range(len(words) + 1) if len(" ".join(words[:n])) <= length)
+    assert short == (text if count == len(words) else " ".join(words[:count]) + " …")
+
+
+@given(st.text(st.sampled_from("ab 注。\n"), max_size=400), st.integers(1, 300))
+def test_a_beginning_is_one_and_no_longer_than_asked_for(text, length):
+    kept = beginning(text, length).removesuffix(" …")
+    assert text.startswith(kept)
+    assert len(kept) <= length
+
+
+@pytest.mark.parametrize(("room", "kept"), [(LONGEST_WORD, 0), (LONGEST_WORD + 1, LONGEST_WORD + 1)])
+def test_what_is_longer_than_a_word_may_be_cut_anywhere(room, kept):
+    assert beginning("ab " + "x" * 300, len("ab ") + room) == f"ab {'x' * kept}".rstrip() + " …"
+    assert ending("x" * 300 + " ab", len(" ab") + room) == f"{'x' * kept} ab".lstrip()
 
 
 def test_a_text_without_blanks_is_cut_where_it_must_be():
@@ -94,14 +108,17 @@ def test_a_text_without_blanks_is_cut_where_it_must_be():
     assert beginning("some words and more", 12) == "some words …"
 
 
+@given(WORDS, LENGTHS)
+def test_an_ending_has_all_whole_words_that_fit(words, length):
+    count = max(n for n in range(len(words) + 1) if len(" ".join(words[len(words) - n :])) <= length)
+    assert ending(" ".join(words), length).split() == words[len(words) - count :]
+
+
 @given(st.text(st.sampled_from("ab 注。\n"), max_size=400), st.integers(0, 300))
-def test_an_ending_begins_with_a_word_or_where_there_are_no_words(text, length):
+def test_an_ending_is_one_and_no_longer_than_asked_for(text, length):
     short = ending(text, length)
     assert text.endswith(short)
-    assert len(short) <= max(length, 0) or short == text
-    before = text[: len(text) - len(short)]
-    within = short and before and not before[-1].isspace() and not short[0].isspace()
-    assert not within or len(short.split(None, 1)[0]) > LONGEST_WORD or len(short.split()) == 1
+    assert len(short) <= length
 
 
 def test_a_word_is_not_cut_at_the_beginning_of_an_ending():

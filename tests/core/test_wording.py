@@ -6,31 +6,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.wording import NAMES_SHARE, PHRASE, PHRASES_SHARE, Told, Wording, phrases, telling
+from foldline.core.wording import NAMES_SHARE, PHRASE, PHRASES_SHARE, Covered, Wording, phrases, telling
 
 texts = st.text("ab cde_fgh/.(){}1é ", max_size=40)
 
 
 @given(st.lists(texts, max_size=5), texts)
 def test_a_line_keeps_some_of_its_worth_and_never_gains_any(told, text):
-    left = Told(Wording(), told).left(text)
+    left = Covered(Wording(), told).left(text)
     assert 1 - PHRASES_SHARE - NAMES_SHARE - 1e-9 <= left <= 1 + 1e-9
 
 
 @given(st.lists(texts, max_size=5), texts, texts)
 def test_the_more_is_told_the_less_is_left(told, more, text):
     wording = Wording()
-    assert Told(wording, [*told, more]).left(text) <= Told(wording, told).left(text)
+    assert Covered(wording, [*told, more]).left(text) <= Covered(wording, told).left(text)
 
 
 @given(st.lists(texts, max_size=5), texts)
 def test_of_what_was_told_nothing_more_than_the_least_is_left(told, text):
-    left = Told(Wording(), [*told, text]).left(text)
+    left = Covered(Wording(), [*told, text]).left(text)
     assert left == pytest.approx(1 - PHRASES_SHARE - NAMES_SHARE)
 
 
 def test_what_was_told_in_nearly_the_same_words_is_worth_less_than_what_only_has_its_names():
-    told = Told(Wording(), ['    assert input_tokens == 15, "of the first call"'])
+    told = Covered(Wording(), ['    assert input_tokens == 15, "of the first call"'])
     same = told.left('    assert output_tokens == 15, "of the first call"')
     other = told.left("who is it that counts input_tokens here?")
     assert same < other < told.left("def parse(row):")

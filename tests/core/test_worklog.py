@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from foldline.core.cycles import pair
 from foldline.core.deeds import deeds
-from foldline.core.loglines import CAUSE, FAILED, WHY, Line
+from foldline.core.loglines import CAUSE, FAILED, WHY, LogLine
 from foldline.core.logtext import below, carried, in_ticks, shown
 from foldline.core.worklog import LONGEST, MOST_WRITTEN, REPORTED, answers, cleaned, entries, outcomes
 from foldline.model import Grammar, Media, Message, Origin, Text, Thinking, ToolCall, ToolResult
@@ -406,7 +406,7 @@ texts = st.text(st.sampled_from("ab `[]x.1"), min_size=1, max_size=12).map(str.s
 labels = st.sampled_from(["", "Bash", "tool output: Read a.py", "Edit b.py, failed"])
 lines = st.lists(
     st.builds(
-        Line,
+        LogLine,
         texts,
         labels,
         st.integers(0, 5),
@@ -422,7 +422,9 @@ numbers = st.lists(st.integers(0, 5), unique=True).map(sorted)
 
 @given(lines.map(lambda found: sorted(found, key=lambda line: line.message)), st.integers(0, 50), numbers)
 @example(
-    [Line("1", "", 0), Line("1", "Edit b.py, failed", 0, call=1), Line("[1]", "Edit b.py, failed", 0, call=0)], 0, []
+    [LogLine("1", "", 0), LogLine("1", "Edit b.py, failed", 0, call=1), LogLine("[1]", "Edit b.py, failed", 0, call=0)],
+    0,
+    [],
 )
 def test_what_was_shown_is_carried_on_with_its_labels(chosen, first, asked):
     text = shown(chosen, first, asked)
@@ -447,10 +449,10 @@ def test_the_first_message_after_the_user_spoke_has_its_number(chosen, asked):
 def test_lines_of_another_summary_are_carried_as_they_are():
     text = "- **a.py** holds the parser\n\n- `b.py` is next\n[3 tool output: x]\n  `quoted words`\n[4] said again"
     assert list(carried(text)) == [
-        Line("- **a.py** holds the parser", "", -2, reread=True),
-        Line("- `b.py` is next", "", -1, reread=True),
-        Line("quoted words", "3 tool output: x", -1, call=1, reread=True),
-        Line("said again", "4", -1, call=2, reread=True),
+        LogLine("- **a.py** holds the parser", "", -2, reread=True),
+        LogLine("- `b.py` is next", "", -1, reread=True),
+        LogLine("quoted words", "3 tool output: x", -1, call=1, reread=True),
+        LogLine("said again", "4", -1, call=2, reread=True),
     ]
 
 

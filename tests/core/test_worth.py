@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.loglines import TOOL, Line
+from foldline.core.loglines import TOOL, LogLine
 from foldline.core.worth import AGAIN, FADE, MOST_AGAIN, RECENT, WHOLE_LINE, counted, use
 
-SAID = Line("I went on with the parser.", "", 0)
-FILE = Line("file_path: /srv/app/parser.py", "Read parser.py", 0)
-CODE = Line("    return parsed", "Edit parser.py", 0, kind="inner")
-OLD = Line("old_string: return None", "Edit parser.py", 0, kind="aside")
-OUTCOME = Line("4 passed", TOOL, 0)
-SEEN = Line("    return parsed", f"{TOOL}: Read parser.py", 0, kind="seen")
-OTHER = Line("subject: parser", "Note", 0)
+SAID = LogLine("I went on with the parser.", "", 0)
+FILE = LogLine("file_path: /srv/app/parser.py", "Read parser.py", 0)
+CODE = LogLine("    return parsed", "Edit parser.py", 0, kind="inner")
+OLD = LogLine("old_string: return None", "Edit parser.py", 0, kind="aside")
+OUTCOME = LogLine("4 passed", TOOL, 0)
+SEEN = LogLine("    return parsed", f"{TOOL}: Read parser.py", 0, kind="seen")
+OTHER = LogLine("subject: parser", "Note", 0)
 
 lines = st.sampled_from([SAID, FILE, CODE, OLD, OUTCOME, OTHER, SEEN])
 ages = st.floats(-1e9, 1e9)

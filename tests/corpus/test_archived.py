@@ -54,9 +54,9 @@ def folded(archive: Archive, conversation: Conversation) -> list[View]:
 def _smaller(archive: Archive, conversation: Conversation, to: int) -> View:
     """Folded to so many tokens, or where that is too few to twice the fewest there can be."""
     try:
-        return shown(archive, conversation, Options(Budget(ROOMY), force=True, to=to))
+        return shown(archive, conversation, Options(Budget(ROOMY), secret=b"s", force=True, to=to))
     except CannotFit as cannot:
-        return shown(archive, conversation, Options(Budget(ROOMY), force=True, to=2 * cannot.tokens))
+        return shown(archive, conversation, Options(Budget(ROOMY), secret=b"s", force=True, to=2 * cannot.tokens))
 
 
 def test_what_is_imported_comes_back_byte_for_byte(path, name):
@@ -98,10 +98,10 @@ def _comes_back(archive: Archive, conversation: Conversation, view: View) -> Non
 def _is_undone(archive: Archive, conversation: Conversation, view: View, data: bytes) -> None:
     if view.checkpoint is not None:
         first = archive.lineage(view.checkpoint.ref)[-1]
-        assert shown(archive, conversation, Options(Budget(ROOMY))).checkpoint == view.checkpoint
+        assert shown(archive, conversation, Options(Budget(ROOMY), secret=b"s")).checkpoint == view.checkpoint
         assert archive.undo(first) is None
-    plain = shown(archive, conversation, Options(Budget(ROOMY)))
-    never = shown(MemoryArchive(), conversation, Options(Budget(ROOMY)))
+    plain = shown(archive, conversation, Options(Budget(ROOMY), secret=b"s"))
+    never = shown(MemoryArchive(), conversation, Options(Budget(ROOMY), secret=b"s"))
     assert plain.checkpoint is None
     assert plain.conversation.messages == never.conversation.messages
     assert plain.receipt.repairs or sources.write(plain.conversation) == data

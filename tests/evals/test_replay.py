@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from tests.evals.sessions import coding, says
 
-from foldline.evals.replay import READ, WRITE, cost, replay
+from foldline.core.policy import CACHE_READ, CACHE_WRITE
+from foldline.evals.replay import cost, replay
 from foldline.evals.splits import Session, size
 from foldline.evals.strategies import strategies
 from foldline.model import Message, Origin, ToolCall
@@ -18,7 +19,7 @@ ALL = strategies()
 def test_without_management_everything_is_written_once_and_read_ever_after():
     messages = [*says("one two three", role="user"), *says("four"), *says("five six", role="user"), *says("seven")]
     first, second = size(messages[:1]), size(messages[1:3])
-    assert cost(messages, tuple) == pytest.approx(WRITE * first + (READ * first + WRITE * second))
+    assert cost(messages, tuple) == pytest.approx(CACHE_WRITE * first + (CACHE_READ * first + CACHE_WRITE * second))
 
 
 def test_a_view_that_changes_at_its_start_is_written_anew_every_turn():
@@ -27,7 +28,9 @@ def test_a_view_that_changes_at_its_start_is_written_anew_every_turn():
     def only_last(given):
         return given[-1:]
 
-    assert cost(messages, only_last) == pytest.approx(WRITE * size(messages[:1]) + WRITE * size(messages[2:3]))
+    assert cost(messages, only_last) == pytest.approx(
+        CACHE_WRITE * size(messages[:1]) + CACHE_WRITE * size(messages[2:3])
+    )
 
 
 def test_a_session_that_is_never_folded_costs_what_it_costs():

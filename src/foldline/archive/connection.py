@@ -62,8 +62,8 @@ class Store:
         self._pid = os.getpid()
         self._connection: sqlite3.Connection | None = None
         self._closed = False
-        with self.reading():
-            """Opened at once, so that a file that cannot be used is known at the start."""
+        with self.reading():  # opened at once, so that a file that cannot be used is known at the start
+            pass
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -121,8 +121,8 @@ class Store:
     @contextmanager
     def looking(self) -> Iterator[sqlite3.Connection]:
         """A second connection, for reading alone, that sees the file as it is now and keeps nobody waiting."""
-        with self._held():
-            """Brought up to date first, if need be."""
+        with self._held():  # brought up to date first, if need be
+            pass
         try:
             connection = self._for_reading(self._connect("ro"))
             try:

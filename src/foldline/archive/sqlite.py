@@ -165,8 +165,8 @@ class Archive(history.Shelf):
     def _fill(self) -> None:
         """Puts what is missing into the index, as far as that is possible without waiting for others."""
         with suppress(Full, Busy):
-            while not self.catch_up(later.PIECE, patient=False):
-                """In pieces, so that whoever keeps something comes in between."""
+            while not self.catch_up(later.PIECE, patient=False):  # in pieces: others can keep something in between
+                pass
 
     @contextmanager
     def _findable(self) -> Iterator[sqlite3.Connection]:

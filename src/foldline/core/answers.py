@@ -3,7 +3,7 @@
     text ── affirms, refuses ──> a plain yes or not, a no or not;  ── Yes, Leave ──> which deeds it covers
 
 A yes covers only what it was an answer to, leave only what it speaks of. Whether a line of a summary claims as much is
-told in consent.py.
+decided in consent.py.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ confirmed confirm allowed ship lgtm by means makes sense that works for me both 
 problem objection worries need ja gerne bitte danke genau passt klar mach oui merci sí si claro vale por favor да
 是好的对對可以行请請谢謝吧呀 はいお願いします 네예좋아요
 """
-"""What a plain yes may be made of."""
+"""The words that a plain yes may consist of."""
 _LEAVE = re.compile(
     r"(?:^\W*|[,;.!]\s+|\b(?:and|then|so|also|now|yes|ok|okay|sure|please)\s+)(?:you (?:may|can|could|have my|"
     r"are allowed|are free)|feel free|go ahead|i(?:'m| am)? (?:approve|agree|allow|permit|authori[sz]e|confirm|"
@@ -43,7 +43,7 @@ _LEAVE = re.compile(
     r"consent))\b",
     re.I,
 )
-"""Leave given in the user's own name: at the beginning of a clause, not behind "Bob says"."""
+"""Leave given in the user's own name: it stands at the beginning of a clause, not behind "Bob says"."""
 _IS_FINE = re.compile(r"\b(?:is|are) (?:fine|ok|okay|allowed)(?: (?:with|by|for) me)?\W*$", re.I)
 _REPORTS = re.compile(
     r"\b(?:says?|said|claims?|thinks?|believes?|told|tells|according|whether|suppose|pretend|wonder|docs?|example|"
@@ -62,7 +62,7 @@ _AGAINST = re.compile(
     re.I,
 )
 _BEFORE = re.compile(r"\b(?:before|instead of|rather than|without)\b[^,?]*", re.I)
-"""What comes behind it is not what is asked for."""
+"""What follows these words is not what is asked for."""
 _CONDITION = re.compile(
     r"\b(?:after|once(?! (?:more|again|with|on|against|in|for|per|and|now|here|to)\b)|when|if (?!i\b|we\b)|"
     r"as soon as|until|unless)\b(?P<what>[^,?]*)",
@@ -70,7 +70,7 @@ _CONDITION = re.compile(
 )
 _ASKED = re.compile(r".*\b(?:should|shall|may|can|could|must) (?:i|we)\b|.*\b(?:want|like|wish) me to\b", re.I)
 _CHOICE = re.compile(r"\b(?:or|oder|ou)\b|还是|還是", re.I)
-"""A yes to a choice is a yes to what it names."""
+"""Words that put a choice: a yes to one covers only what the yes itself names."""
 _WIDE = re.compile(r"\b(?:all|any|every\w*|anything|always|whole|entire|future|from now on|whatever|both)\b", re.I)
 _PLURAL = re.compile(r"\b[a-z]{3,}[a-rt-z]s\b", re.I)
 _CLAIM_WORDS = """
@@ -80,22 +80,22 @@ without q a answer question status objection asked about whether got received af
 nutzer nutzers benutzer zugestimmt genehmigt erlaubt bestätigt hat vom
 用户客户已经同意批准允许授权确认许可后获得准了的表示没有问题异议无需
 """
-"""What makes a claim, and says nothing of what was agreed to …"""
+"""Words that make a line a claim of consent and say nothing of what was agreed to."""
 _VAGUE_WORDS = """
 new plan proposal proposed suggested approach way change use using make proceed run start perform apply implement step
 next now right immediately going work agent create
 soll ich bitte 要不我把您你吗想将修改一下了
 """
-"""… and what any agreement may be about."""
+"""Words that may stand in any agreement, so they do not tell what was agreed to."""
 
 
 def worded(text: str) -> list[str]:
-    """The words that say something, a deed and its noun alike: deploy and deployment, delete and deletion."""
+    """The stems of the telling words, the same for a deed and its noun: deploy and deployment, delete and deletion."""
     return [_NOUN.sub("", word) for word in stems(text)]
 
 
 def deeds_in(text: str) -> list[str]:
-    """What of them may be agreed to, in their order."""
+    """The words of a text that may name what was agreed to, in their order."""
     words = (word for word in WORD.findall(text.casefold()) if word not in EMPTY and root(word) not in _UNSAYING)
     return [_NOUN.sub("", stem(word)) for word in words]
 
@@ -110,7 +110,7 @@ def refuses(answer: str) -> bool:
 
 
 def affirms(answer: str, asked: str = "") -> bool:
-    """It says yes and nothing else than what was asked, does not ask it, and takes nothing of it back."""
+    """It says yes, adds nothing to what was asked, does not ask back, and takes nothing back."""
     yes = _AFFIRMS.match(answer)
     if yes is None or answer.startswith(("?", "？"), yes.end()) or refuses(answer):
         return False
@@ -122,12 +122,12 @@ def _first(answer: str) -> str:
 
 
 def reports(text: str) -> bool:
-    """It tells what someone else says, or what might be."""
+    """It reports what someone else says, or what might be."""
     return _REPORTS.search(text) is not None
 
 
 def widens(claim: str, text: str) -> bool:
-    """The claim is about all or several of what the text names one of."""
+    """The claim is about all or several things where the text names one."""
     if _WIDE.search(claim) and not _WIDE.search(text):
         return True
     plurals = {word.casefold() for word in _PLURAL.findall(claim)}
@@ -160,7 +160,8 @@ class Yes:
         return next(iter(deeds_in(_ASKED.sub("", self._scope))), "")
 
     def covers(self, wanted: frozenset[str], claim: str) -> bool:
-        """It was a yes to just this: no more, nothing else, nor to the contrary, and not on a condition left unsaid."""
+        """The yes was to just this: to no more, to nothing else, not to the opposite, and on no condition that the
+        claim leaves out."""
         if not wanted <= self._words or not self._condition <= wanted:
             return False
         if wanted and self._first_deed and self._first_deed not in wanted:
@@ -192,12 +193,12 @@ class Leave:
 
     @cached_property
     def _chosen(self) -> str:
-        """What it takes first of several things."""
+        """The first thing it chooses, where it chooses one of several."""
         found = None if reports(self.text) else _CHOOSES.match(self.text)
         return next(iter(deeds_in(self.text[found.end() :])), "") if found else ""
 
     def covers(self, wanted: frozenset[str], claim: str) -> bool:
-        """It gives leave for this: the claim may tell more of it, not more than it."""
+        """It gives leave for this. The claim may say the same at greater length, but may not claim more."""
         given = any(not first or not wanted or first in wanted for first in self._given)
         less = given and len(self._deeds) > 1 and self._deeds <= wanted
         all_of_it = wanted <= self._deeds and (given or self._chosen in wanted or self._agrees(wanted))

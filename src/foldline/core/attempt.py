@@ -2,10 +2,12 @@
 
     cut, step, rooms ── fold ──> Folded, or None where the proof refused the view
 
-A step says how hard to try: how many messages are kept at least, how far results are shortened, how much is told. The
-first attempt may ask a model; what it wrote for a cut serves again at that cut. Which steps there are, which cut each
-has, and which attempt is taken, is decided in compaction.py. How much room a checkpoint has is reckoned in rooms.py,
-what it says is made in checkpoint.py, what lies before a cut is in spans.py, and the view behind it in views.py.
+A step says how hard to try: how many messages are kept at least, how far results are shortened, how much room the
+checkpoint gets. The first attempt may ask a model; what it wrote for a cut is used again at that cut. Which steps there
+are, which cut each has, and which attempt is taken, is decided in compaction.py. How much room a checkpoint has is
+calculated in rooms.py, what it says is made in checkpoint.py, what lies before a cut is in spans.py, and the view
+behind
+it in views.py.
 """
 
 from __future__ import annotations
@@ -35,16 +37,18 @@ from foldline.model import Message
 SNAPSHOT_SHARE = 0.12
 """Share of the checkpoint that shows the latest folded messages."""
 SNAPSHOT_HEADING = 10
-"""Tokens above them."""
+"""Tokens of the heading above those messages."""
 CLAMPS = tuple(
     PruneSettings(limit=limit, head=limit * 4 // 7, tail=limit * 2 // 7, protect=0, worthwhile=0)
     for limit in (768_000, 384_000, 192_000, 96_000, 48_000, 24_000, 12_000, 6_000, 3_000, 1_500, 700, 260)
 )
-"""Results are shortened wherever they stand, no more than it takes."""
+"""How far results are shortened, the gentlest first. They are shortened wherever they stand, and no more than is
+needed."""
 FROM_SHARE = 0.3
-"""Share of the tokens of a conversation's end that notes on it may have."""
+"""A fold of a conversation's end may have this share of the tokens it replaces: notes are to be much shorter than
+that."""
 SPARE = 24
-"""Tokens that may stay free in a checkpoint that quotes."""
+"""Tokens that may stay free in an extracted checkpoint: less is not worth another try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,8 @@ class Folded:
     written: Written
     left_out: tuple[tuple[str, int], ...] = ()
     lost: int = 0
-    """How many of the user's rules it does not show. Those of a plan, which has many, are not among them."""
+    """How many of the user's rules it does not show. The rules of a pasted plan are not counted: there are many of
+    them."""
     terse: bool = False
     """Its checkpoint has hardly more than rules and open tasks."""
 
@@ -69,8 +74,8 @@ class Folded:
 
     @property
     def cost(self) -> tuple[int, bool, int]:
-        """What it costs the user, the gravest first: rules that are lost; to know nothing but a plan's rules, and not
-        all of these; other rules of plans."""
+        """What the view costs the user, the worst first: the rules that are lost; whether it has little but a plan's
+        rules and not even all of these; how many rules are missing in all."""
         return self.lost, self.terse and self.missing > 0, self.missing
 
     @property
@@ -92,17 +97,18 @@ class Step(NamedTuple):
 
     name: str
     keep: int
-    """Messages kept at least, beside what a model wrote …"""
+    """Messages that stay at least when a model writes the checkpoint."""
     least: int
-    """… and beside a log, which tells in order what was done before them."""
+    """Messages that stay at least when it is extracted. Fewer will do: the work log tells in order what came before
+    them."""
     clamps: tuple[PruneSettings, ...] = ()
     """How results may be shortened, the gentlest first."""
-    told: float = 1.0
-    """Share of its room that a checkpoint gets from a model …"""
-    quoted: float = 1.0
-    """… and from extraction, which loses more by being shorter."""
+    model_share: float = 1.0
+    """Share of its room that a checkpoint gets when a model writes it."""
+    extract_share: float = 1.0
+    """Share of its room that a checkpoint gets when it is extracted: more, for a shorter extract loses more."""
     same_cut: bool = False
-    """The cut is that of the first attempt: what a model wrote serves again."""
+    """The cut is that of the first attempt, so what a model wrote for it is used again."""
     clamp_user: bool = False
     """The newest user message may be shown by its two ends."""
     terse: bool = False
@@ -110,16 +116,16 @@ class Step(NamedTuple):
 
     @property
     def is_last_resort(self) -> bool:
-        """Taken for want of another view that shows the rules."""
+        """Only taken where no other view shows all rules."""
         return self.terse or self.clamp_user
 
     def share(self, *, by_model: bool) -> float:
-        """Of its room that a checkpoint gets."""
-        return self.told if by_model else self.quoted
+        """The share of its room that a checkpoint gets."""
+        return self.model_share if by_model else self.extract_share
 
 
 class Attempts:
-    """The attempts of one fold. What a model wrote, and what the proof refused, is remembered from one to the next."""
+    """The attempts of one fold. What a model wrote and what the proof refused is remembered between them."""
 
     def __init__(
         self, ground: Ground, options: Options, meter: Meter, pairing: Pairing, spans: Spans, views: Views
@@ -129,7 +135,7 @@ class Attempts:
         self.asked: tuple[Attempt, ...] = ()
         self.by_model: dict[int, Written] = {}
         self.broken: list[str] = []
-        """Why views were not taken that the proof refused."""
+        """Why the proof refused views, with the step that made each."""
 
     def fold(self, cut: int, step: Step, rooms: Rooms, options: Options) -> Generator[Asking, list[Any], Folded | None]:
         """One attempt."""
@@ -139,22 +145,22 @@ class Attempts:
         done = self.spans.as_it_is(ledger, span)
         snapshot = self._snapshot(span, step, rooms)
         frame = self.spans.frame(cut, span, terse=step.terse)
-        told = self.spans.told(cut, span, scarce=rooms.scarce or (step.terse and not step.clamp_user))
+        facts = self.spans.shown_facts(cut, span, scarce=rooms.scarce or (step.terse and not step.clamp_user))
         around = size(framed(frame)) + (size(snapshot) + SNAPSHOT_HEADING if snapshot else 0)
         if step.terse:
-            room, space = rooms.terse(around, told), 0
+            room, space = rooms.terse(around, facts), 0
         else:
             left, stay = self._left(share, cut, stay, rooms)
-            room, space = rooms.inside(share, around, told, done, left, stay)
+            room, space = rooms.inside(share, around, facts, done, left, stay)
         written = yield from self._written(cut, span, space, options, rooms)
         frame = replace(frame, author=written.author or frame.author)
-        composed = compose(written.summary, told, done, snapshot, frame, room, size)
+        composed = compose(written.summary, facts, done, snapshot, frame, room, size)
         spare = room - composed.tokens
         if spare > SPARE and written.author == EXTRACTED and not composed.left_out:  # the log takes what notes leave
             space = size(render(written.summary)) + spare
             longer = yield from self._written(cut, span, space, replace(options, cheap=None, fallback=None), rooms)
-            fuller = compose(longer.summary, told, done, snapshot, frame, room, size)
-            if all(section == "read-files" for section, _ in fuller.left_out):  # nothing else gives way to a log
+            fuller = compose(longer.summary, facts, done, snapshot, frame, room, size)
+            if all(section == "read-files" for section, _ in fuller.left_out):  # a log displaces only these
                 written, composed = longer, fuller
         checkpoint = self.spans.checkpoint(cut, span, written, ledger, composed.text)
         length = rooms.user(checkpoint.message, self.stay(cut, settings, rooms)) if step.clamp_user else 0
@@ -168,7 +174,7 @@ class Attempts:
         return Folded(shown, checkpoint, span, written, left_out, composed.lost, step.terse)
 
     def _clamped(self, cut: int, step: Step, rooms: Rooms) -> tuple[PruneSettings | None, int]:
-        """How the results behind the cut are shortened, and the tokens that are left then."""
+        """How the results behind the cut are shortened, and how many tokens the messages there then have."""
         if not step.clamps:
             return None, self.stay(cut, None, rooms)
         most = rooms.clamped(step.share(by_model=rooms.by_model))
@@ -196,16 +202,17 @@ class Attempts:
         return min(rooms.left(share, len(each), stay), int(sum(each[cut:]) * FROM_SHARE)), stay
 
     def _snapshot(self, span: Span, step: Step, rooms: Rooms) -> str:
-        """The latest folded messages; where there is no model, the work log ends with them."""
+        """The latest folded messages, for a checkpoint that a model writes. An extracted one needs none: its log
+        ends with them."""
         if not self.options.voices:
             return ""
-        room = int(rooms.checkpoint(step.told, 0) * SNAPSHOT_SHARE)
+        room = int(rooms.checkpoint(step.model_share, 0) * SNAPSHOT_SHARE)
         return snapshot_of(span.messages, span.first, room, rooms.size)
 
     def _written(
         self, cut: int, span: Span, room: int, options: Options, rooms: Rooms
     ) -> Generator[Asking, list[Any], Written]:
-        """The summary of a span, shortened to its room. What a model wrote for the same cut serves again."""
+        """The summary of a span, shortened to its room. What a model wrote for the same cut is used again."""
         written = self.by_model.get(cut)
         if written is None:
             written = yield from summarise(span, options, room, rooms.size)

@@ -2,14 +2,22 @@
 
     Summary, Evidence ── audit ──> Audited (the summary mended, findings)
 
-Identifiers that occur nowhere in the source are inventions: their lines go, and a section that is mostly invention
-goes whole. The user's consent is never a model's to report: a claim of it stands only where the user's own words carry
-it, else it goes, and its line with it, unless that tells of a deed that is known; and a rule is no laxer than the
-user's words are. What only a tool said never becomes a rule, a task, a next step or
-the user's word, nor an order anywhere else: a line that repeats it goes; and one that nobody is known to have said, as
-when such words come back in others, is set aside among the other notes as hearsay. What passes itself off for the
-program's own part of a checkpoint goes, and what is too long to be read. Nothing else is added here, and every line
-that goes or moves is named in a finding. What is wrong with a line is told in judge.py.
+Its rules:
+
+- A line with an identifier that occurs nowhere in the source goes, and so does one that has the user say what the user
+  did not say: it is invented. A section that is mostly invented goes whole.
+- Consent that the user's own words do not carry goes: only the claim, if the line also reports a deed that is known,
+  else the whole line.
+- What only a tool said never becomes a rule, a task, a next step or the user's word, nor an order in any other
+  section: the line goes.
+- A rule that is laxer than the user's words is set aside as unconfirmed, and so is an order that nobody is known to
+  have given.
+- A heading that imitates the program's own goes, with all that stands below it.
+- What is too long to be read goes.
+
+What stands below an invented heading or item goes with it. The audit adds nothing else, and every line that goes or
+moves is named in a finding. What is wrong with a line is decided in judge.py, what is set aside is kept by
+unconfirmed.py.
 """
 
 from __future__ import annotations
@@ -19,17 +27,17 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from foldline.core.clauses import Trimmed
-from foldline.core.judge import BINDING, OWN_HEADINGS, Evidence, Fault, Judge, Place
+from foldline.core.judge import BINDING, OWN_HEADINGS, Evidence, Fault, Judge, LinePlace
 from foldline.core.summary import Section, Summary
 from foldline.core.unconfirmed import with_hearsay
 from foldline.core.units import units
 from foldline.errors import Ungrounded
 
 MOST_OF_ALL, LONGEST = 150_000, 10_000
-"""Characters of a summary, and of a line of it, that are read at all: several times what any model is asked for. More
-would find no room, and take long."""
+"""Characters of a summary and of one of its lines that are read: several times what any model is asked for. More
+would find no room, and take long to read."""
 MOSTLY = 0.5
-"""A section of which more lines than this share are inventions is refused whole."""
+"""A section is refused whole when more than this share of its lines is invented."""
 
 __all__ = ["BINDING", "OWN_HEADINGS", "Audited", "Evidence", "Finding", "audit"]
 
@@ -37,7 +45,7 @@ Action: TypeAlias = Literal["line removed", "section refused", "set aside", "cla
 
 
 class Finding(NamedTuple):
-    """A remark of the auditor: what is wrong, in which section, the words, and what was done about it."""
+    """A remark of the auditor: what is wrong, in which section, the words, and what was done about them."""
 
     fault: Fault
     section: str
@@ -86,7 +94,7 @@ def _rooms(summary: Summary) -> dict[str, int]:
 
 
 def _beginning(text: str, length: int) -> str:
-    """As many whole lines as have room."""
+    """As many whole lines of the text as fit into so many characters."""
     return text if len(text) <= length else text[: text.rfind("\n", 0, length) + 1]
 
 
@@ -106,11 +114,11 @@ def _checked(section: Section, judge: Judge) -> tuple[str, list[Finding]]:
 
 
 def _faults(lines: Sequence[str], key: str, judge: Judge) -> tuple[list[Fault | None], dict[int, Trimmed]]:
-    """What is wrong with each line, and what is left of those that only claim too much. What continues another line
-    shares its faults."""
+    """What is wrong with each line, and what is left of lines that only claim too much. A line that continues
+    another shares its faults."""
     found: list[Fault | None] = [None] * len(lines)
     shorter: dict[int, Trimmed] = {}
-    place, before = Place.of(key), ""
+    place, before = LinePlace.of(key), ""
     for unit in units(lines):
         place = place.under(unit)
         if len(unit.text) > LONGEST:
@@ -127,7 +135,8 @@ def _faults(lines: Sequence[str], key: str, judge: Judge) -> tuple[list[Fault | 
 
 
 def _with_what_hangs_on(lines: Sequence[str], faults: Sequence[Fault | None]) -> Iterator[tuple[int, Fault]]:
-    """Faulty lines, and what stands below an invented heading or item: it would seem to belong to the one above."""
+    """Faulty lines, and all lines below an invented or unfounded heading or item: left alone they would seem to
+    belong to the one above it."""
     depths = _depths(lines)
     holder, cause = 0, None
     for number, (line, fault) in enumerate(zip(lines, faults, strict=True)):
@@ -140,7 +149,8 @@ def _with_what_hangs_on(lines: Sequence[str], faults: Sequence[Fault | None]) ->
 
 
 def _depths(lines: Sequence[str]) -> list[int]:
-    """How far each line is indented; headings stand above all. The first line has lost its indent, and gets it back."""
+    """How far each line is indented; headings rank above all lines. The first line lost its indent in parsing, and
+    gets it back."""
     depths = [-1 if line.startswith("#") else len(line) - len(line.lstrip()) for line in lines]
     rest = [depth for depth, line in zip(depths[1:], lines[1:], strict=True) if line.strip()]
     return [max(depths[0], min(rest, default=0)) if depths[0] == 0 else depths[0], *depths[1:]]

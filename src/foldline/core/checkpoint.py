@@ -15,7 +15,7 @@ from typing import Any
 from foldline.core.extract import VERSION as EXTRACT
 from foldline.core.facts import Facts
 from foldline.core.ledger import Ledger
-from foldline.core.loglines import Line
+from foldline.core.loglines import LogLine
 from foldline.core.notes import SNAPSHOT_LENGTH, WHOLE, notes
 from foldline.core.prompts import fill, prompt
 from foldline.core.summary import Summary, render
@@ -55,7 +55,7 @@ class Checkpoint:
     generation: int = 1
     parent: str = ""
     scope: str = ""
-    log: tuple[Line, ...] = ()
+    log: tuple[LogLine, ...] = ()
     """Where there was no model: the lines that the next log is chosen from, more of them than this one shows."""
 
     @property
@@ -93,7 +93,7 @@ class Checkpoint:
                 "summary": Summary.from_dict(saved["summary"]),
                 "facts": Facts.from_dict(saved["facts"]),
                 "ledger": Ledger.from_dict(saved["ledger"]),
-                "log": tuple(Line(*line) for line in saved.get("log", ())),
+                "log": tuple(LogLine(*line) for line in saved.get("log", ())),
             }
         )
 
@@ -111,13 +111,13 @@ class Frame:
     carried: bool = False
     """The newest user message was answered in part, and stands behind the checkpoint all the same."""
     terse: bool = False
-    """In as few words as will do: there is hardly room for more than the rules."""
+    """It is written in as few words as will do: there is hardly room for more than the rules."""
 
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """The text of a checkpoint, how many lines of each section found no room, how many of the user's messages are shown
-    in part, and how many rules of the user's are missing, those of plans aside."""
+    """The text of a checkpoint, how many lines of each section found no room, how many of the user's messages are
+    shown in part only, and how many of the user's rules are missing (those of plans not counted)."""
 
     text: str
     tokens: int
@@ -151,7 +151,7 @@ def compose(
 
 
 def framed(frame: Frame) -> str:
-    """A checkpoint that says nothing."""
+    """A checkpoint without content: only what stands around a summary."""
     return "\n\n".join((_opening(frame, quotes=True), *_closing(frame, quotes=True)))
 
 
@@ -165,7 +165,8 @@ def _opening(frame: Frame, *, quotes: bool) -> str:
 
 
 def _closing(frame: Frame, *, quotes: bool) -> list[str]:
-    """How to go on. Behind a log, which ends where they begin, the messages that follow need no announcement."""
+    """How to go on. The messages that follow are announced only behind a model's summary: a log leads straight up to
+    them."""
     if frame.terse:
         return [frame.resume, prompt("resume-end").text]
     found = [fill("resume-plan-kept", plan=frame.plan)] if frame.plan else []
@@ -181,17 +182,17 @@ def snapshot_of(messages: Sequence[Message], first: int, room: int, size: Callab
     lines: list[str] = []
     for index in range(len(messages) - 1, max(len(messages) - 1 - SNAPSHOT, -1), -1):
         more = [line, *lines] if (line := _glance(messages[index], first + index + 1)) else lines
-        if size("\n".join(more)) > room:  # of them together: sizes do not add up
+        if size("\n".join(more)) > room:  # measured together: sizes do not add up
             break
         lines = more
     return "\n".join(lines)
 
 
 def _glance(message: Message, number: int) -> str:
-    """A message on one line, so that nothing in it can pass for a line of somebody else's."""
+    """A message with each part on one line, so that nothing in it can pass for somebody else's line."""
     text = own_words(message) if message.origin is Origin.USER else message.text
     calls = [f"called {call.name}({head(call.arguments, 120)})" for call in message.calls]
-    said = " ".join(" ".join((text, *calls)).split(None, SNAPSHOT_LENGTH)[:SNAPSHOT_LENGTH])  # no more is shown
+    said = " ".join(" ".join((text, *calls)).split(None, SNAPSHOT_LENGTH)[:SNAPSHOT_LENGTH])  # more is never shown
     lines = [f"[{number} {_SPEAKERS.get(message.origin, 'program')}] {head(said, SNAPSHOT_LENGTH)}"] if said else []
     lines += [f"[{number} tool output] `{_first_line(result)}`" for result in message.results]
     return "\n".join(lines)

@@ -1,15 +1,16 @@
 """Which of the agent's lines a log has room for.
 
-    lines, what tools told ── Stock ── within(room) ──> the chosen lines, in order
+    lines, what tools said ── Stock ── within(room) ──> the chosen lines, in order
                                     ── kept(room) ────> more of them, which the next fold chooses from
 
 First come lines that say what was wrong, the heads of what the agent reported, a few of those it said last, and the
-newest lines, each with the piece of code that it begins. Then a few that stand together at a time, however old, by what
-they are worth for their tokens: how much of them the agent will write again (worth.py), less where other lines have
-told it already (wording.py); with them lines of files that it read. Last comes what tools told otherwise. Each line
-stands once, where it was written last, but for those that hold others together. What is known of the lines whatever the
-room is worked out once: a fold may try several. Where lines come from is in worklog.py and readings.py, in which order
-they stand in laying.py, what those cost that are taken in shelf.py.
+newest lines, each with the piece of code that it begins. Then older lines, a few that stand together at a time, by
+their
+worth for their tokens: how much of them the agent will write again (worth.py), less where other chosen lines say the
+same (wording.py). Lines of files that it read compete with these. Last comes what tools said otherwise. Each line
+stands once, where it was written last, except lines that hold code together. What does not depend on the room is
+worked out once: a fold may try several rooms. Where lines come from is in worklog.py and readings.py, the order they
+stand in is in laying.py, and what the chosen ones cost is in shelf.py.
 """
 
 from __future__ import annotations
@@ -22,88 +23,94 @@ from functools import cached_property
 from itertools import accumulate, groupby, islice
 
 from foldline.core.laying import laid_out
-from foldline.core.loglines import CAUSE, GAP, GOALS, OFTEN, WHY, Line, announces, closes, stands_out
-from foldline.core.shelf import Shelf, Size
-from foldline.core.wording import LEAST_TELLING, Told, Wording, telling
+from foldline.core.loglines import CAUSE, GAP, GOALS, OFTEN, WHY, LogLine, announces, closes, stands_out
+from foldline.core.shelf import Shelf, SizeOf
+from foldline.core.wording import LEAST_TELLING, Covered, Wording, telling
 from foldline.core.worth import counted, use
 
 CAUSES_SHARE = 0.05
-"""Share of the log's room for lines in which the agent says what was wrong: readers miss that most …"""
+"""Share of the log's room for lines in which the agent says what was wrong: readers miss these most."""
 APART = 12
-"""… and messages between two of them: nearer ones are mostly about the same thing."""
+"""Messages that lie between two such lines at least: nearer ones are mostly about the same thing."""
 REPORTS_SHARE = 0.07
-"""The same of what it reported whenever it was done: readers see by it what the user then spoke of …"""
+"""Share of the log's room for what the agent reported when it was done: readers see by it what the user then spoke
+of."""
 OF_A_REPORT, SKIMMED = 3, 240
-"""… in so many lines of each report, of at most so many characters."""
+"""Lines of each report that are taken so, and the most characters of such a line."""
 SPOKEN_SHARE = 0.03
-"""The same of what it said last: that tells what was done, and a file that was written whole would take its room."""
+"""Share of the log's room for what the agent said last: it says what was done, where a file that was written whole
+would take the room."""
 SHARED = 700
-"""Tokens of a log that is shared out so: in a shorter one each part would have a line, and the newest tell more."""
+"""Tokens from which a log is divided into these shares: in a shorter one each part would get a line, and the newest
+lines say more."""
 NEWEST_SHARE = 0.45
-"""The same of all these and the newest lines, before anything else is weighed: the log ends as the work did."""
+"""Share of the log's room for all of these and the newest lines, before anything else is weighed: the log ends as
+the work did."""
 OFTEN_BEFORE = 2
-"""How often more a line was written, at the least, that an earlier log says was often used."""
+"""How many more times a line counts as written where an earlier log says that it was often used, and not how often."""
 KEPT = 3
-"""How much longer than the log that is shown the one is that the next fold chooses from."""
+"""How many times as long as the shown log the one is that the next fold chooses from."""
 LEAST_TOLD = 200
-"""Tokens that must be left before what tools told is quoted."""
+"""Tokens that must be left before what tools said is quoted."""
 TOGETHER = 6
 """Older lines of one text or call that are weighed as one: a line by itself is hard to understand."""
 OF_A_CALL = 48
-"""The first lines of a call's text that count as new, all of them: code is read as a whole or not at all. The rest is
-on the disk."""
+"""The first lines of a call's text that all count as new: code is read as a whole or not at all. The rest is on the
+disk."""
 SHORT = 24
-"""Characters of a line of code that is shown once more, in its place."""
+"""The most characters of a line of code that is repeated in its place."""
 LEAST_CODE = 3
-"""Lines of code that are not torn apart any more, to fill the last gap."""
+"""A run of code of no more lines than this is not divided to fill the last gap."""
 OFFERED, CHARACTERS = 6, 4
-"""How many times the room's tokens of lines are weighed; and characters of a token, about, by which these are found."""
+"""Lines of this many times the room's tokens are weighed; and the characters of a token, roughly, by which these are
+found."""
 NEARLY = 0.999
-"""A line whose worth fell by less than this is taken as it stands."""
+"""A run of lines is taken without being weighed again if its worth is still at least this share of what it was."""
 MOST_MISSES = 100
-"""Lines that did not fit any more, after which no more are tried …"""
+"""Runs of lines that did not fit, after which no more are tried."""
 NEWEST_MISSES = 3
-"""… among the newest: what is short and much older is not new."""
+"""The same for the newest lines: what is short enough to fit and much older is not new."""
 
 
 class Stock:
-    """The lines of some messages. `told` gives those of tools, where they are wanted; `before` is the number of the
-    messages before them, `count` their own."""
+    """The lines of some messages. `tool_lines` gives the lines of tools when they are wanted; `before` is how many
+    messages come before these, `count` how many these are."""
 
     def __init__(
-        self, lines: Sequence[Line], told: Callable[[], Iterable[Line]], before: int = 0, count: int = 0
+        self, lines: Sequence[LogLine], tool_lines: Callable[[], Iterable[LogLine]], before: int = 0, count: int = 0
     ) -> None:
-        self.lines, self.told = lines, told
+        self.lines, self.tool_lines = lines, tool_lines
         self.before, self.count = before, count
         self._wording = Wording()
 
-    def within(self, room: int, size: Size) -> list[Line]:
-        """What was wrong, the newest of the agent's lines, the rest by worth, then what tools told last."""
+    def within(self, room: int, size: SizeOf) -> list[LogLine]:
+        """What was wrong, the newest of the agent's lines, the rest by worth, then what tools said last."""
         shelf = Shelf(max(room, 0), size)
         recent = self._take_own(shelf)
         self._take_told(shelf)
         return laid_out(self.lines, shelf.chosen, self._often(shelf.chosen, recent))
 
-    def kept(self, room: int, size: Size) -> list[Line]:
-        """What the next fold chooses from, where this one shows a log in `room`: the lines of a longer one. Their
-        messages are counted back from the end, and each says how often it was written."""
+    def kept(self, room: int, size: SizeOf) -> list[LogLine]:
+        """What the next fold chooses from, where this one shows a log in `room`: the lines of a longer log. Their
+        messages are counted back from the end, and each line says how often it was written."""
         shelf = Shelf(room * KEPT, size)
         self._take_own(shelf)
         shelf.room -= room * (KEPT - 1)
         self._take_told(shelf)
         chosen = {place: line._replace(times=self._written(place, line)) for place, line in shelf.chosen.items()}
         laid = laid_out(self.lines, chosen, frozenset())
-        apart = max(self._apart, 1.0)  # no two messages fall together
+        apart = max(self._apart, 1.0)  # so that no two messages get the same number
         return [line._replace(message=round(_place(line, apart)) - self.count) for line in laid]
 
-    def _written(self, place: int, line: Line) -> int | None:
-        """How often a line was written, told of one of those that are alike; not known of what tools told."""
+    def _written(self, place: int, line: LogLine) -> int | None:
+        """How often a line was written: the count stands at one of its copies, the others have 0. Unknown for what
+        tools said."""
         if place >= len(self.lines):
             return None
         return self._times[line.text, line.is_spoken] if place in self._once else 0
 
     def _take_own(self, shelf: Shelf) -> frozenset[int]:
-        """Takes the agent's lines, and tells which of them were taken for being new."""
+        """Takes the agent's lines, and returns which of them were taken for being new."""
         room = shelf.room
         if room >= SHARED:
             self._take_telling(shelf)
@@ -126,19 +133,19 @@ class Stock:
         if shelf.room > LEAST_TOLD:
             shelf.take_newest(self._untold, 0, MOST_MISSES)
 
-    def _often(self, chosen: Mapping[int, Line], recent: Container[int]) -> frozenset[int]:
-        """Files and commands of older calls of which nothing else is shown, and that were used more than once."""
+    def _often(self, chosen: Mapping[int, LogLine], recent: Container[int]) -> frozenset[int]:
+        """Files and commands of older calls that were used more than once, and of which nothing else is shown."""
         shown = Counter(line.entry for line in chosen.values())
         alone = (place for place, line in chosen.items() if line.is_goal and line.is_done and shown[line.entry] == 1)
         return frozenset(place for place in alone if place not in recent and self._times[chosen[place].text, False] > 1)
 
     @cached_property
-    def _once(self) -> dict[int, Line]:
+    def _once(self) -> dict[int, LogLine]:
         return _once(self.lines)
 
     @cached_property
     def _causes(self) -> list[tuple[int, ...]]:
-        """Lines that say what was wrong; of several that follow on each other the last, which knows most."""
+        """Lines that say what was wrong; of several close to one another the last, which knows most."""
         found: list[int] = []
         for place in reversed(self._once):
             line = self._once[place]
@@ -147,26 +154,26 @@ class Stock:
         return [(place,) for place in found]
 
     @cached_property
-    def _reported(self) -> dict[int, Line]:
-        """The lines by which one skims the reports: of each the first, and those that stand out. Last is what is to be
-        taken first: how the last one begins, and before it how others do."""
-        told = ((place, line) for place, line in self._once.items() if line.reports and _is_skimmed(line))
+    def _reported(self) -> dict[int, LogLine]:
+        """The lines by which a reader skims the reports: the first of each, and those that stand out. Whatever is to
+        be taken first comes last: how the last report begins, and before that how the others do."""
+        reported = ((place, line) for place, line in self._once.items() if line.reports and _is_skimmed(line))
         ranked: list[tuple[int, int]] = []
-        for _, report in groupby(told, key=lambda item: item[1].message):
+        for _, report in groupby(reported, key=lambda item: item[1].message):
             (first, _), *others = report
             outstanding = (place for place, line in others if stands_out(line.text))
             ranked += [(-nth, place) for nth, place in enumerate((first, *islice(outstanding, OF_A_REPORT - 1)))]
         return {place: self._once[place] for _, place in sorted(ranked)}
 
     @cached_property
-    def _newest(self) -> dict[int, Line]:
+    def _newest(self) -> dict[int, LogLine]:
         lines = ((place, line) for place, line in self._once.items() if line.kind in ("whole", "inner"))
         return {place: line for place, line in lines if place not in self._late}
 
     @cached_property
     def _heads(self) -> dict[int, int]:
-        """For each line of a call the place of the one that says what the call is about: arguments without it
-        tell nothing."""
+        """For each line of a call the place of the line that says what the call is about: arguments alone say
+        nothing."""
         first: dict[tuple[int, str, int, bool], int] = {}
         newest = self._newest
         for place, line in newest.items():
@@ -176,7 +183,7 @@ class Stock:
 
     @cached_property
     def _late(self) -> frozenset[int]:
-        """The lines inside an argument that come behind the first ones of their call."""
+        """The lines inside an argument that come after the first `OF_A_CALL` of their call."""
         inner: Counter[tuple[int, str, int, bool]] = Counter()
         found = set()
         for place, line in enumerate(self.lines):
@@ -186,30 +193,31 @@ class Stock:
         return frozenset(found)
 
     @cached_property
-    def _closing(self) -> dict[int, Line]:
-        """Lines that stand with the one before them, though they tell nothing new: code without them looks torn."""
+    def _closing(self) -> dict[int, LogLine]:
+        """Repeated lines that are shown with the line before them, though they say nothing new: code looks torn
+        without them."""
         once, late = self._once, self._late
         found = ((place, line) for place, line in enumerate(self.lines) if place not in once)
         shown = ((place, line, place in late or line.kind == "seen") for place, line in found)
         return {place: line for place, line, far in shown if closes(line.text) or _is_code(line, far=far)}
 
     @cached_property
-    def _ends(self) -> dict[int, Line]:
-        """Those of them that only end or part what others began, and short ones of files that were read."""
+    def _ends(self) -> dict[int, LogLine]:
+        """Those of these lines that only end or separate what others began, and short ones of files that were read."""
         found = self._closing.items()
         return {place: line for place, line in found if closes(line.text) or line.kind == "seen"}
 
     @cached_property
-    def _untold(self) -> dict[int, Line]:
-        """What tools told, that of an earlier log first."""
+    def _untold(self) -> dict[int, LogLine]:
+        """What tools said, that of an earlier log first."""
         known = {line.text for line in self._once.values()}
         before = {place: line for place, line in self._once.items() if line.kind == "told"}
-        return before | _once((line for line in self.told() if line.text not in known), len(self.lines))
+        return before | _once((line for line in self.tool_lines() if line.text not in known), len(self.lines))
 
     @cached_property
     def _uses(self) -> dict[int, float]:
-        """About how many characters of each line will be written again. Of what was said about one fault, the last is
-        worth more than that."""
+        """About how many characters of each line will be written again. Of the lines about one fault, the last is
+        worth more."""
         causes = {place for run in self._causes for place in run}
         return {
             place: self._use(line, place in causes) * counted(line, length)
@@ -220,20 +228,20 @@ class Stock:
     def _lengths(self) -> dict[int, int]:
         return {place: telling(line.text) for place, line in self._once.items()}
 
-    def _use(self, line: Line, is_cause: bool) -> float:
+    def _use(self, line: LogLine, is_cause: bool) -> float:
         line = line if is_cause else line._replace(weight=min(line.weight, WHY))
         times = 1 if line.kind == "aside" else self._times[line.text, line.is_spoken]
         return use(line, self.count - 1 - _place(line, self._apart), times)
 
     @cached_property
     def _apart(self) -> float:
-        """How many messages lie between two lines of an earlier log, of which only the order is known: they are taken
-        to be spread over its messages."""
+        """How many messages lie between two lines of an earlier log. Only their order is known, so they are taken to
+        be spread evenly over its messages."""
         return self.before / max(-min((line.message for line in self._once.values() if line.reread), default=0), 1)
 
     @cached_property
     def _times(self) -> Counter[tuple[str, bool]]:
-        """How often each line was written, in speech or in calls, as far as known."""
+        """How often each line was written, in speech or in calls, as far as is known."""
         found: Counter[tuple[str, bool]] = Counter()
         for line in self.lines:
             found[line.text, line.is_spoken] += line.is_done if line.times is None else line.times
@@ -241,14 +249,14 @@ class Stock:
         return found
 
     def _take_by_worth(self, shelf: Shelf, runs: Iterable[tuple[int, ...]], least: int = 0) -> None:
-        """Greedy by worth for tokens, as many as leave so many. A line's worth falls as others tell what it tells: a
-        stale one is weighed again."""
+        """Takes runs greedily by worth for tokens while `least` tokens stay free. A run's worth falls as other lines
+        say the same, so a stale one is weighed again."""
         lines, uses = self._once, self._uses
-        told = Told(self._wording, (line.text for line in shelf.chosen.values()))
+        covered = Covered(self._wording, (line.text for line in shelf.chosen.values()))
 
         def value(run: tuple[int, ...]) -> float:
             tokens = shelf.label(lines[run[0]]) + sum(shelf.size(lines[place].text) + 1 for place in run)
-            return sum(uses[place] * told.left(lines[place].text) for place in run) / tokens
+            return sum(uses[place] * covered.left(lines[place].text) for place in run) / tokens
 
         heap = [(-value(run), run) for run in self._likely(runs, shelf.room * OFFERED)]
         heapq.heapify(heap)
@@ -260,7 +268,7 @@ class Stock:
                 heapq.heappush(heap, (now, run))
             elif shelf.takes_all(new := {at: lines[at] for at in (*self._head(run, shelf.chosen), *run)}, least):
                 shelf.take_between(run, self._ends, least)
-                told.add(line.text for line in new.values())
+                covered.add(line.text for line in new.values())
             elif len(run) > (LEAST_CODE if lines[run[0]].is_text else 1):
                 for half in (run[: len(run) // 2], run[len(run) // 2 :]):
                     heapq.heappush(heap, (-value(half), half))
@@ -268,12 +276,13 @@ class Stock:
                 misses += 1
 
     def _head(self, run: Sequence[int], chosen: Container[int]) -> tuple[int, ...]:
-        """The line that says what the call of these arguments is about, where it is not there."""
+        """The line that says what the call of these arguments is about, unless it is chosen already."""
         head = self._heads.get(run[0], run[0])
         return () if self._once[run[0]].is_text or head in run or head in chosen else (head,)
 
     def _likely(self, runs: Iterable[tuple[int, ...]], most: int) -> list[tuple[int, ...]]:
-        """Of very many runs those that may be chosen, by their lengths: to count the tokens of all would take long."""
+        """Of very many runs those that may be chosen, judged by their lengths: counting the tokens of all would take
+        long."""
         lines, uses, found = self._once, self._uses, list(runs)
         length = {run: sum(len(lines[place].text) for place in run) / CHARACTERS + len(run) for run in found}
         if sum(length.values()) <= most:
@@ -282,7 +291,8 @@ class Stock:
         return found[: bisect(list(accumulate(map(length.__getitem__, found))), most) + 1]
 
     def _runs(self, chosen: Container[int]) -> Iterator[tuple[int, ...]]:
-        """The lines that are not chosen yet, by their places, as many as stand together in one text or call."""
+        """The lines that are not chosen yet, by their places, in runs of lines that stand together in one text or
+        call."""
         own = ((place, line) for place, line in self._once.items() if line.kind != "told")
         free = ((place, line) for place, line in own if place not in chosen)
         for _, group in groupby(free, key=lambda item: item[1].entry):
@@ -290,36 +300,37 @@ class Stock:
             runs = [tuple(places[at : at + TOGETHER]) for at in range(0, len(places), TOGETHER)]
             if len(runs) > 1 and not self._tells(runs[-1]):
                 runs[-2:] = [runs[-2] + runs[-1]]
-            seen = self._once[places[0]].kind == "seen"  # a file of one word tells that
+            seen = self._once[places[0]].kind == "seen"  # a line of a file counts even if it is one word
             yield from runs if seen else filter(self._tells, runs)
 
     def _tells(self, run: Sequence[int]) -> bool:
-        """It names something, in more than a word."""
+        """The run names something, and has more than a word."""
         named = any(self._wording.names(self._once[place].text) for place in run)
         return named and sum(map(self._lengths.__getitem__, run)) >= LEAST_TELLING
 
 
-def _is_skimmed(line: Line) -> bool:
-    """It tells something in few words by itself: it is no row of a table, and does not only announce something."""
+def _is_skimmed(line: LogLine) -> bool:
+    """It says something in few words by itself: it is no row of a table, and does not only announce something."""
     short = len(line.text) <= SKIMMED and not line.text.startswith("|")
     return short and telling(line.text) >= LEAST_TELLING and not announces(line)
 
 
-def _place(line: Line, apart: float) -> float:
-    """About which message it is from, the first of those at hand being 0."""
+def _place(line: LogLine, apart: float) -> float:
+    """About which message it is from, counted from the first one at hand."""
     return line.message * apart if line.reread else line.message
 
 
-def _is_code(line: Line, *, far: bool) -> bool:
-    """A line that belongs to the piece of code that it stands in; far behind its beginning, if it is short."""
+def _is_code(line: LogLine, *, far: bool) -> bool:
+    """A line that belongs to the piece of code it stands in; far behind the beginning of its call only short lines
+    do."""
     return line.is_text and line.text != GAP and (not far or len(line.text) <= SHORT)
 
 
-def _once(lines: Iterable[Line], first: int = 0) -> dict[int, Line]:
-    """Each line where it was written last, by its place; those aside that only close others, and marks of gaps. What
-    the agent wrote is its own, though it was read again."""
+def _once(lines: Iterable[LogLine], first: int = 0) -> dict[int, LogLine]:
+    """Each line where it was written last, by its place, without lines that only close others and without marks of
+    gaps. What the agent wrote counts as its own even if it was read again later."""
     found = ((place, line) for place, line in enumerate(lines, first) if line.text != GAP and not closes(line.text))
-    last: dict[str, tuple[int, Line]] = {}
+    last: dict[str, tuple[int, LogLine]] = {}
     for place, line in found:
         if line.kind != "seen" or line.text not in last or last[line.text][1].kind == "seen":
             last[line.text] = place, line

@@ -2,8 +2,8 @@
 
     plain line ── claimed ──> the sentences of it that claim consent;  ── frees ──> it lifts a rule or gives leave
 
-A claim that is open ("once the user approves", "needs approval") is none. Lines come as plainly.py writes them.
-Whether the user's words bear a claim out is told in consent.py.
+An open claim ("once the user approves", "needs approval") does not count. Lines come as plainly.py writes them.
+Whether the user's words bear a claim out is decided in consent.py.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ _FORBIDS = re.compile(
     re.I,
 )
 _ANSWERED = re.compile(rf"\?{_GAP}{_YES}$", re.I)
-"""It ends with the answer: what stands before it is the question, not a doubt."""
+"""The match ends with the answer: what stands before it is the question, not a doubt."""
 
 _SENTENCE = re.compile(rf"{SEPARATE}|(?<=！)")
 
@@ -199,7 +199,7 @@ _LIFTS = re.compile(
     r"been) (?:now )?(?:lifted|waived|suspended|revoked|void|cancelled|overridden|obsolete))\b",
     re.I,
 )
-"""It takes back a rule, or says that nobody need be asked."""
+"""It takes back a rule, or says that nobody needs to be asked."""
 _LEAVE = re.compile(
     r"\b(?:may|can|could|allowed|permitted|optional|acceptable|free to|(?:is|are) (?:now )?(?:fine|ok|okay|good)|"
     r"no need to|needn't|need not|feel free)\b",
@@ -211,26 +211,26 @@ _LIMITS = re.compile(
 )
 
 
-@lru_cache(maxsize=256)  # a line is asked about as a whole, by its clauses, and once more when some of it is cut
+@lru_cache(maxsize=256)  # a line is judged whole, by its clauses, and again when some of it is cut
 def claims(line: str) -> bool:
     """It says that someone agreed, and that this has happened."""
     return any(not _is_open(line, match) for pattern in _CLAIMS for match in pattern.finditer(line))
 
 
 def claimed(line: str) -> list[str]:
-    """The sentences of a line that say so; the line itself where only the whole of it does."""
+    """The sentences of a line that claim consent; the line itself where only the whole of it does."""
     return [sentence for sentence in _SENTENCE.split(line) if claims(sentence)] or [line]
 
 
 def _is_open(line: str, match: re.Match[str]) -> bool:
     before = line[max(match.start() - 60, 0) : match.start()]
-    if _NO_WAITING.match(match.group()):  # "without asking" claims a freedom, unless it is what must not be done
+    if _NO_WAITING.match(match.group()):  # "without asking" claims a freedom, unless it says what must not be done
         return _FORBIDS.search(before) is not None
     if _ANSWERED.search(match.group()):
         return False
     if match.group().rstrip().endswith("s") and _LATER.search(before):
         return True
-    if _SILENCE.search(match.group()):  # who did not object is taken for one who agreed
+    if _SILENCE.search(match.group()):  # not objecting counts as agreeing
         return False
     if _OPEN_INSIDE.search(match.group()):
         return True
@@ -238,5 +238,5 @@ def _is_open(line: str, match: re.Match[str]) -> bool:
 
 
 def frees(line: str) -> bool:
-    """As a rule it gives leave for something, or takes a rule back."""
+    """Read as a rule, the line gives leave for something or takes a rule back."""
     return _LIFTS.search(line) is not None or (_LEAVE.search(line) is not None and _LIMITS.search(line) is None)

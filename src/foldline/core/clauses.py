@@ -2,8 +2,8 @@
 
     line, judge of pieces ── without ──> what is left of the line, and the pieces that were cut
 
-Only what is said beside a deed is cut: brackets, "with the user's permission", a clause or sentence of its own. Where
-no deed is left there is nothing to keep. Which pieces are wrong is told by the caller.
+Only what stands beside a deed is cut: brackets, "with the user's permission", a clause or sentence of its own. Where
+no deed is left there is nothing to keep. Which pieces are wrong is decided by the caller.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SEPARATE = (
     r"(?<=[.!;。；])\s+|(?<=[。；])|"
     r",\s+(?:and|so|then)\s+(?=(?:[^\s,;]+\s+){1,6}(?:was|were|is now|has been|have been|had been)\s+\w+(?:ed|n|t)\b)"
 )
-"""Where something begins that stands for itself."""
+"""Where a clause or sentence begins that is judged by itself."""
 _PIECES = re.compile(f"({SEPARATE})")
 _WHO = r"(?:the |our |explicit )*(?:user|customer|client|owner|human|operator)"
 _ASIDES = tuple(
@@ -32,29 +32,30 @@ _ASIDES = tuple(
         r"(?:经|在|经过)?(?:用户|客户)[^，。；、（）]{0,8}(?:同意|批准|允许|授权|确认|许可)(?:之后|后|下)[，]?",
     )
 )
-"""What is said beside something else, and can be left out."""
+"""Asides: what can be left out of a sentence."""
 _BY = re.compile(rf"\b(?:by|with|from)\s+{_WHO}\b(?!')", re.I)
-"""Who gave the leave that stands before it: nothing is claimed by this alone."""
+"""Who gave the leave that is named before: this alone claims nothing."""
 _DEED = re.compile(
     r"\b(?:\w{2,}ed|ran|wrote|built|made|sent|done|found|got|took|gave|kept|chose|began|rewrote|passing|"
     r"is on|are on)\b|[✔✓✅]",
     re.I,
 )
-"""Something that was done."""
+"""Words for something that was done."""
 
 _LEAVE = re.compile(
     r"\W*(?:was |were |is |been )?(?:approved|authori[sz]ed|confirmed|agreed|granted|permitted|cleared|allowed)"
     r"(?: to| for)?\W*$",
     re.I,
 )
-"""Nothing but the leave, when it is cut who gave it."""
+"""A piece that only gives leave, once it is cut who gave it."""
 
 LONGEST, PIECES = 2_000, 16
-"""Characters of a line that is cut, and its pieces: what has more is a whole story, not a deed and the leave for it."""
+"""Characters and pieces of a line that is cut at most: one with more is a whole story, not a deed and the leave for
+it."""
 
 
 class Trimmed(NamedTuple):
-    """What is left of a line, what was cut, and what is left without anything that stands beside the deed."""
+    """What is left of a line, what was cut, and the deed alone: what is left when every aside is taken away."""
 
     rest: str
     cut: tuple[str, ...]
@@ -77,11 +78,11 @@ def without(line: str, wrong: Callable[[str, str], bool]) -> Trimmed | None:
 
 
 _LOOSE = " ,;:—–-"
-"""What joined something that is gone."""
+"""Signs that joined the rest to a piece that was cut."""
 
 
 def _kept(text: str, wrong: Callable[[str, str], bool]) -> tuple[str, list[str], str]:
-    """What is left, what was cut, and what is left without all that stands beside it."""
+    """What is left, what was cut, and what is left without any asides."""
     found, stripped, cut = "", "", list[str]()
     pieces = _PIECES.split(text)
     for piece, between in zip(pieces[::2], (*pieces[1::2], ""), strict=True):
@@ -96,7 +97,7 @@ def _kept(text: str, wrong: Callable[[str, str], bool]) -> tuple[str, list[str],
 
 
 def _without_asides(piece: str, wrong: Callable[[str, str], bool]) -> tuple[str, str, list[str]]:
-    """A piece without those asides that are wrong, without all of them, and the wrong ones."""
+    """A piece without its wrong asides, the piece without any asides, and the wrong asides."""
     left, core, cut = piece, piece, list[str]()
     for pattern in _ASIDES:
         for aside in pattern.findall(core)[:PIECES]:

@@ -2,8 +2,8 @@
 
     deed ── committed ──> True, False (it may have), None (it did not)
 
-True only where git says so itself, or where a quiet commit can have ended no other way. What may have committed, or
-taken changes back, leaves it open what is committed: then nothing is said until the next commit that is sure.
+True only where git says so itself, or where a quiet commit can have ended no other way. A command that may have
+committed, or that takes changes back, leaves open what is committed: nothing is said until the next sure commit.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from foldline.core.deeds import Deed
 from foldline.core.shellwords import runs
 
 _SAYS_SO = re.compile(r"^[ \t]{0,4}\[[^\[\]\n]{1,160} [0-9a-f]{7,40}\] ", re.M)
-"""`[main 1a2b3c4] What was done`."""
+"""How git reports a commit: `[main 1a2b3c4] What was done`."""
 _LOOK = 20_000
-"""Characters of an answer in which it is sought."""
+"""Characters of an answer in which such a report is sought."""
 _COMMITTING = re.compile(r"\b(?:commit|merge|cherry-pick|revert|rebase|am)\b")
-"""What git says it to."""
+"""The git commands that print such a report."""
 _CHANGES = re.compile(
     r"(?:\S*/)?git (?:-\S+ (?:[^\s-]\S* )?){0,6}"
     r"(?:(?:commit|cherry-pick|revert|rebase|am|reset|restore|stash)(?![\w-])|checkout (?:.* )?(?:--|\.)(?:\s|$))"
@@ -26,14 +26,15 @@ _CHANGES = re.compile(
 """A command that commits, or takes back what was changed or committed."""
 _QUIET = re.compile(r"\s(?:-[a-pr-z]*q[a-z]*|--quiet)(?:\s|$)")
 _ELSEWHERE = re.compile(r"\bgit (?:init|clone)\b")
-"""Another repository is being made, and what is committed then is not the work."""
+"""Another repository is being made, so what is committed then is not the work."""
 
 
 def committed(deed: Deed) -> bool | None:
-    """Whether its changes, and all before them, are committed."""
+    """Whether the deed's changes, and all before them, are committed: True, False where that is open, None where the
+    deed neither commits anything nor takes it back."""
     if not deed.command:
         return False if "commit" in deed.call.name.lower() else None
-    if "git" not in deed.command or _ELSEWHERE.search(deed.command):  # most have nothing to do with it
+    if "git" not in deed.command or _ELSEWHERE.search(deed.command):  # as in most commands
         return None
     text = deed.result.text[:_LOOK] if deed.result else ""
     said = _COMMITTING.search(deed.command) is not None and _SAYS_SO.search(text) is not None

@@ -4,11 +4,11 @@
 
 The first attempt keeps as much tail as the target allows; later ones keep less, clamp bulky results wherever they
 stand, fold everything, and at last, if nothing else fits, clamp the newest user message itself. A view should leave
-room for the next turns: where no attempt leaves enough, the one that leaves most is taken. The user's rules outrank
+room for the next turns: where no attempt leaves enough, the one that leaves most is taken. The user's rules come before
 that: among views that fit, the one that omits the fewest rules wins. If no view can hold all rules of a pasted plan,
 the rest of the checkpoint still gets its share. A model is asked once, for the first attempt; the rest is extraction.
-If the last attempt does not fit either, CannotFit carries it. How one is made is in attempt.py, what a view may have
-in limits.py.
+If the last attempt does not fit either, CannotFit carries the smallest view. How one attempt is made is in attempt.py,
+what a view may have in limits.py.
 """
 
 from __future__ import annotations
@@ -39,32 +39,34 @@ from foldline.core.views import Views
 from foldline.model import Message, Notice
 
 AS_MUCH = 0.5
-"""Share of the turns that could come before the next fold, given for seeing the last step: an agent that does not see
-what its tool said calls it again."""
+"""A view that shows the last step is taken if it leaves room for at least this share of the turns that the
+longest-lasting view would: an agent that does not see what its tool said calls it again."""
 LAST_STEP = 2
 """Messages of the last step: a call and its answer."""
 
 
-_FOLD_ALL = Step("fold all", 0, 0, CLAMPS[-1:], told=0.5, quoted=0.98)
-"""Half of its room is what a model's text can be cut to before it says too little. Each step of extraction has a
-hundredth or two less: texts joined have a few tokens more than their parts, and what was just too large fits then."""
-_CLAMP_USER = _FOLD_ALL._replace(name="clamp user", told=0.25, quoted=0.95, clamp_user=True)
-"""The message's ends take the room: a quarter is about the rules and the task."""
+_FOLD_ALL = Step("fold all", 0, 0, CLAMPS[-1:], model_share=0.5, extract_share=0.98)
+"""Half of its room is about the least a model's text can be cut to before it says too little. Each step of
+extraction has one or two hundredths less than the step before: joined texts have a few tokens more than their parts,
+so what was just too large fits then."""
+_CLAMP_USER = _FOLD_ALL._replace(name="clamp user", model_share=0.25, extract_share=0.95, clamp_user=True)
+"""The two ends of the message take the room: a quarter is about enough for the rules and the task."""
 _STEPS = (
     Step("keep the tail", MIN_KEEP, LAST_STEP),
-    Step("shorten results", MIN_KEEP, LAST_STEP, CLAMPS, told=0.7, quoted=0.99, same_cut=True),
-    Step("keep the last message", 1, 1, CLAMPS[-1:], told=0.5, quoted=0.97),
+    Step("shorten results", MIN_KEEP, LAST_STEP, CLAMPS, model_share=0.7, extract_share=0.99, same_cut=True),
+    Step("keep the last message", 1, 1, CLAMPS[-1:], model_share=0.5, extract_share=0.97),
     _FOLD_ALL,
     _FOLD_ALL._replace(name="fold all, tell little", terse=True),
     _CLAMP_USER,
     _CLAMP_USER._replace(name="clamp user, tell little", terse=True),
 )
 BROKEN = "a view was made and not taken ({}); this is a fault of Foldline, please report it"
-"""Said of views that the proof refused, with the step that made them."""
+"""Said of a view that the proof refused, with the step that made it."""
 
 
 class Compaction:
-    """One fold. `run` yields what to ask and gives the first attempt that fits; None where there is nothing to fold."""
+    """One fold. `run` yields what to ask and returns the best attempt that fits, or None where there is nothing to
+    fold."""
 
     def __init__(
         self, ground: Ground, options: Options, budget: Budget, meter: Meter, decision: Decision, story: Story
@@ -80,7 +82,7 @@ class Compaction:
 
     @property
     def asked(self) -> tuple[Attempt, ...]:
-        """Who was asked for a summary, and what came of it."""
+        """Which models were asked for a summary, and what came of it."""
         return self.attempts.asked
 
     def _rooms(self, clamp_user: bool = False) -> Rooms:
@@ -100,7 +102,7 @@ class Compaction:
         return self._with_log(self._admitting(self._accounted(chosen, found))) if chosen else None
 
     def _chosen(self, found: list[Folded]) -> Generator[Asking, list[Any], Folded | None]:
-        """The best attempt. All of them are put into `found`."""
+        """The best attempt, or None where there is nothing to fold. Every attempt is added to `found`."""
         fitting: list[Folded] = []
         seeing: list[Folded] = []
         options = self.options
@@ -129,27 +131,28 @@ class Compaction:
         return None
 
     def _admitting(self, folded: Folded) -> Folded:
-        """With a notice where another view was tried first and refused by the proof: that is a fault of ours."""
+        """The view with a notice for each view that was tried first and refused by the proof: that is a fault of
+        ours."""
         faults = tuple(Notice("view-refused", BROKEN.format(why)) for why in dict.fromkeys(self.attempts.broken))
         return replace(folded, shown=replace(folded.shown, notices=(*folded.shown.notices, *faults)))
 
     def _is_due(self, step: Step, cut: int, fitting: Sequence[Folded]) -> bool:
         """The step is worth trying after those that fitted so far."""
         if step.is_last_resort and not all(folded.missing for folded in fitting):
-            return False  # there is a view already that shows all rules
+            return False  # a view that shows all rules exists already
         if step.terse and not step.clamp_user and not fitting:
-            return False  # nothing fits with the message whole: by its ends, it leaves room for more than this
+            return False  # nothing fits with the whole message; shown by its ends it leaves room for a full checkpoint
         return bool(step.clamps) or not self._is_crowded(cut, step)
 
     def _with_log(self, folded: Folded) -> Folded:
-        """With the lines that the next log is chosen from: a log of a log would forget more each time."""
+        """With the lines that the next log is chosen from: a log made of a log would forget more each time."""
         if folded.written.author != EXTRACTED:
             return folded
         log = folded.span.extractor.kept(folded.written.summary.get("context"), self.size)
         return replace(folded, checkpoint=replace(folded.checkpoint, log=log))
 
     def _accounted(self, chosen: Folded, found: Sequence[Folded]) -> Folded:
-        """With the reason why what a model wrote is not what is shown, where that is so."""
+        """With the reason why a model's text is not shown, where a model wrote one."""
         by_model = [folded for folded in found if folded.written.author != EXTRACTED]
         if chosen.written.author != EXTRACTED or not by_model:
             return chosen
@@ -161,8 +164,8 @@ class Compaction:
         return replace(chosen, written=replace(chosen.written, attempts=attempts))
 
     def _longest(self, fitting: Sequence[Folded], seeing: Sequence[Folded]) -> Folded:
-        """The one that lets the most turns come before the next fold; of those in which the last step is seen, one that
-        lets nearly as many come."""
+        """The view that leaves room for the most turns before the next fold; or one that shows the last step, if it
+        leaves room for nearly as many."""
         least = fitting[-1] if fitting[-1].tokens <= self.rooms.ease else min(fitting, key=_tokens_of)
         found = min(seeing, key=_tokens_of, default=least)
         return found if self._turns(found) >= self._turns(least) * AS_MUCH else least
@@ -172,8 +175,8 @@ class Compaction:
         return (self.limits.most - folded.tokens) // max(sum(self.rooms.each[-LAST_STEP:]), 1)
 
     def _is_heavy(self, cut: int, folded: Folded) -> bool:
-        """A few large messages fill the view, and could be shortened or folded. Where what cannot be folded fills it,
-        they are all that the agent sees of its work."""
+        """A few large messages fill the view and could be shortened or folded. Where the view is full of what cannot
+        be folded, they are all that the agent sees of its work, so they stay."""
         if self.rooms.tight or self.rooms.by_model:
             return False
         if self.options.pivot is not None or cut == len(self.ground.messages):
@@ -181,16 +184,17 @@ class Compaction:
         return self.rooms.is_heavy(self.attempts.stay(cut, folded.shown.plan.settings, self.rooms))
 
     def _is_crowded(self, cut: int, step: Step) -> bool:
-        """Large results behind a cut that nobody asked for are to be shortened at once: beside a model's summary they
-        would take the room of the user's words. A log gets its room anyway."""
+        """Large results behind the cut would take the room of the user's words beside a model's summary, so this
+        step is skipped and they are shortened at once. Not where the caller chose the cut, nor beside a log, which
+        gets its room anyway."""
         if not self.rooms.by_model or self.options.pivot is not None or self.options.direction == "from":
             return False
         return self.rooms.is_crowded(cut, step.share(by_model=self.rooms.by_model))
 
     def _raise_unless_it_fits(self, smallest: Folded | None) -> None:
-        """Nothing could be folded: well if everything fits as it is."""
-        view = smallest.view if smallest else self.ground.view
-        size = self._size(view)
+        """Nothing could be folded, which is no error if everything fits as it is."""
+        views = (self.ground.view, smallest.view) if smallest else (self.ground.view,)
+        size, view = min(((self._size(view), view) for view in views), key=lambda found: found[0].tokens)
         if smallest or not replace(self.limits, most=self.budget.room).holds(size):
             why = "; ".join(BROKEN.format(why) for why in dict.fromkeys(self.attempts.broken))
             raise refusal(self.limits, self.ground, self.options, view, size, why)
@@ -206,15 +210,15 @@ class Compaction:
             return cut if cut > self.ground.begin else None
         keep = step.keep if self.rooms.by_model else step.least
         if keep == 0:
-            again = start > 0 and not self._holds(self.ground.view)  # all is folded, and too large
+            again = start > 0 and not self._holds(self.ground.view)  # everything is folded already, and still too large
             return len(messages) if len(messages) > start or again else None
         positions = {cut for cut in self._legal if cut > start}
         if not positions:
             return None
         room = self.rooms.tail(step.share(by_model=self.rooms.by_model))
-        whole = not self.rooms.by_model  # a log tells of what lies before a large result
+        whole = not self.rooms.by_model  # a log says what came before a large result
         cut = choose(positions | {start}, self.rooms.sizes(start, room, whole=whole), keep=keep, tokens=room)
-        if cut <= start:  # they would fit if large results were shortened: as many as fit without that
+        if cut <= start:  # they fit only with large results shortened: take as many as fit without that
             cut = choose(positions | {start}, self.rooms.sizes(start, room, whole=True), keep=keep, tokens=room)
         if cut <= start:  # the messages are not what fills the room: fold all but the last
             cut = choose(positions | {start}, [0] * len(messages), keep=keep)

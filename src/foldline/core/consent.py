@@ -3,8 +3,8 @@
     facts ── Consents ── carry ──> an answer or a permission of the user bears the line out, or not
                       ── loosens ──> a rule is laxer than what the user said, or not
 
-In doubt a claim is not borne out: the user's words stand elsewhere. Which lines claim anything is told in claims.py,
-what an answer covers in answers.py.
+In doubt a claim is not borne out: the user's words stand elsewhere in any case. Which lines claim anything is decided
+in claims.py, what an answer covers in answers.py.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from foldline.core.sentences import sentences
 QUOTED = 0.8
 """Share of a line's words that one sentence of the user must have for the line to be the user's own."""
 ALIKE = 2 / 3
-"""Share of a rule's words that one sentence of the user must have to be about the same."""
+"""Share of a rule's words that one sentence of the user must have for the two to be about the same thing."""
 
 _NEVER = (
     r"\b(?:not|never|no|nor|without|only|avoid\w*|except|unless|until|forbid\w*|prohibit\w*|off[- ]limits|refrain\w*|"
@@ -35,9 +35,9 @@ _HEEDS = re.compile(
     r"confirm\w*|approv\w*|permission)\b",
     re.I,
 )
-"""A rule may put what must not be done as what must be done instead."""
+"""Words that keep a rule strict: it may say what must not be done, or what must be done instead."""
 _DETAIL = re.compile(r"[(（]\s*(?:[\"'][^()（）]*[\"']|[0-9a-f]{7,40}|[\d\s.,:%-]+)\s*[)）]")
-"""In brackets a quotation, a commit or a figure: it adds nothing to what was agreed to."""
+"""A quotation, a commit or a figure in brackets: it adds nothing to what was agreed to."""
 _ASIDE = re.compile(r"^(?P<before>[^()（）]+)(?P<inside>[(（][^()（）]+[)）])")
 _CLAUSE = re.compile(r"[,;:，；]\s*|\s(?:and|but|und|aber)\s", re.I)
 
@@ -49,7 +49,8 @@ class Consents:
         self._facts = facts
 
     def carry(self, line: str, before: str = "") -> bool:
-        """Everything is borne out that the line claims; `before`: the line above, if this one names nothing."""
+        """The user's words bear out everything the line claims; `before` is the line above, used if this one names
+        nothing."""
         line = bare(line)
         return all(self._carries(sentence, line, before) for sentence in claimed(line))
 
@@ -75,19 +76,20 @@ class Consents:
         )
 
     def loosens(self, rule: str) -> bool:
-        """As a rule it gives a freedom that the user did not, or turns what the user forbade round."""
+        """Read as a rule, the line gives a freedom that the user did not give, or turns a prohibition of the user's
+        around."""
         if not frees(rule) and not self._reverses(rule):
             return False
         return not self._is_freed(rule) and not (_object(rule) and self.carry(rule))
 
     def _is_freed(self, rule: str) -> bool:
-        """The user gave a freedom in about these words."""
+        """The user gave a freedom in nearly these words."""
         wanted = _object(rule)
         given = (text for text, words in self._said.items() if len(wanted & words) >= ALIKE * max(len(wanted), 1))
         return any(frees(text) and not text.endswith("?") and not reports(text) for text in given)
 
     def _reverses(self, rule: str) -> bool:
-        """All the user said of it forbids something, and the rule does not."""
+        """Everything the user said about it forbids something, and the rule does not."""
         wanted = _object(rule)
         if len(wanted) < 2 or _HEEDS.search(rule):
             return False
@@ -119,18 +121,18 @@ class Consents:
 
 
 def _object(text: str) -> frozenset[str]:
-    """What was agreed to."""
+    """The words that name what was agreed to."""
     return frozenset(deeds_in(text))
 
 
 def _claiming(sentence: str) -> str:
-    """What of a sentence is claimed: where only its brackets claim, nothing behind them."""
+    """The part of a sentence that claims something: where only its brackets claim, nothing behind them."""
     sentence = _DETAIL.sub(" ", sentence)
     aside = _ASIDE.match(sentence)
     return aside.group() if aside and claims(aside["inside"]) and not claims(aside["before"]) else sentence
 
 
 def _nearest(text: str, wanted: frozenset[str]) -> str:
-    """The clauses of a text that speak of it, where they name most of it; else the whole text."""
+    """The clauses of a text that name most of what is wanted; else the whole text."""
     enough = ALIKE * len(wanted)
     return " ".join(part for part in _CLAUSE.split(text) if len(wanted.intersection(worded(part))) >= enough) or text

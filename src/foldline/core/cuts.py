@@ -3,8 +3,8 @@
     messages, pairing ── legal ──> the set of positions ── choose ──> one of them
 
 A cut at k folds messages[:k] and keeps messages[k:]. Each rule is a small function that gives the positions it allows;
-a cut is legal where all of them agree, so what another provider demands is one more rule. 0 folds nothing, and is
-always legal. What a fold then says about the folded part is not decided here.
+a cut is legal where all rules agree, so another provider's demand is one more rule. 0 folds nothing, and is always
+legal. What a fold then says about the folded part is not decided here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from foldline.core.cycles import Pairing, begins_with_thinking, inside, open_loo
 from foldline.model import Grammar, Message, Origin
 
 MIN_KEEP = 4
-"""Messages that stay at the least: the last exchange with its tools, so that the model sees what it was doing."""
+"""Messages that stay at least: the last exchange with its tools, so that the model sees what it was doing."""
 
 Rule = Callable[[Sequence[Message], Pairing], set[int]]
 
@@ -52,7 +52,7 @@ def before_thinking(messages: Sequence[Message], pairing: Pairing) -> set[int]:
 
 
 def behind_answers(messages: Sequence[Message], _: Pairing) -> set[int]:
-    """Never between a step and what the shell answers it under the user's name: alone it looks like the user's word."""
+    """Never between a step and the shell's answer under the user's name: alone it would look like the user's words."""
     answers = {
         at
         for at, (step, message) in enumerate(pairwise(messages), 1)

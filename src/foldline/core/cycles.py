@@ -1,11 +1,11 @@
-"""Tool cycles: a model step with its thinking, its calls and all their results is one unit.
+"""Tool cycles: a model step with its thinking, calls and all their results is one unit, or several bound together.
 
     messages ── pair ──> Pairing (cycles, orphans, duplicates)
 
-A cycle is a range of messages that no cut may enter. Results are matched to calls by id; where an id is used again,
-to the nearest step before them that still waits, and there to its first such call. A provider's own part that names
-another one before it (the result of a tool on its servers, an approval) binds the steps between them: the first of
-them reaches over all. Mending what does not pair is in repair.py; no token is counted here.
+A cycle is a range of messages that no cut may enter. Results are matched to calls by id; where an id is used again, to
+the nearest earlier step that still waits, and there to its first such call. A provider's own part that names another
+one before it (the result of a tool on its servers, an approval) binds the steps between them: the first of these then
+extends over all. Repairing what does not pair is in repair.py; no token is counted here.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from typing import NamedTuple
 from foldline.model import Grammar, Message, Opaque, Part, Thinking, ToolCall
 
 _REFERENCE = "item_reference"
-"""The kind of a part that stands for one the provider keeps: it may be a call, whose result then has none in sight."""
+"""The kind of a part that stands for an item the provider keeps. It may be a call, whose result then has no call in
+sight."""
 _NEEDED = ("tool_use_id", "approval_request_id")
-"""Where a provider's own part names the one before it without which it is refused …"""
+"""Fields in which a provider's own part names the earlier part without which it is refused."""
 _CALLER, _CALLERS = "caller", ("tool_id", "caller_id")
-"""… and where a call does that a program on the provider's servers has made."""
+"""Field of a call that a program on the provider's servers made, and the keys in it that name that program."""
 
 
 class Place(NamedTuple):
@@ -65,7 +66,8 @@ def pair(messages: Sequence[Message], grammar: Grammar) -> Pairing:
 
 
 def open_loop(pairing: Pairing) -> tuple[ToolCycle, ...]:
-    """The last steps that all call tools: the turn the model has not finished. None when its last step calls none."""
+    """The steps at the end that all call tools: the turn the model has not finished. Empty when the last step calls
+    none."""
     cycles = pairing.cycles
     first = len(cycles)
     while first and cycles[first - 1].calls:
@@ -79,31 +81,31 @@ def begins_with_thinking(messages: Sequence[Message], cycle: ToolCycle) -> bool:
 
 
 def moved(pairing: Pairing, by: int) -> Pairing:
-    """The pairing as it is in a list that begins `by` messages later."""
+    """The pairing as it is in a list with `by` more messages before it."""
     lone = (
-        tuple(Place(message - by, nth) for message, nth in found) for found in (pairing.orphans, pairing.duplicates)
+        tuple(Place(message + by, nth) for message, nth in found) for found in (pairing.orphans, pairing.duplicates)
     )
     return Pairing(tuple([_moved(cycle, by) for cycle in pairing.cycles]), *lone)
 
 
 def _moved(cycle: ToolCycle, by: int) -> ToolCycle:
     start, step_stop, stop, calls, answers = cycle
-    there = tuple([_make(Place, (message - by, nth)) for message, nth in calls])
-    back = tuple([place and _make(Place, (place[0] - by, place[1])) for place in answers])
-    return _make(ToolCycle, (start - by, step_stop - by, stop - by, there, back))
+    there = tuple([_make(Place, (message + by, nth)) for message, nth in calls])
+    back = tuple([place and _make(Place, (place[0] + by, place[1])) for place in answers])
+    return _make(ToolCycle, (start + by, step_stop + by, stop + by, there, back))
 
 
 _make = tuple.__new__
-"""Makes a named tuple without a look at its fields: thousands are moved at once."""
+"""Makes a named tuple without looking at its fields: thousands are moved at once."""
 
 
 def inside(spans: Iterable[tuple[int, int]]) -> set[int]:
     """The positions within any of these ranges, which begin one after the other and may overlap."""
     found: set[int] = set()
-    done = 0  # what an earlier span has covered is not looked at again
+    done = 0  # positions up to here are covered already
     for start, stop in spans:
         first = start + 1 if start >= done else done
-        if first + 1 == stop:  # a step and one message of results: nearly all of them
+        if first + 1 == stop:  # a step and one message of results, as nearly always
             found.add(first)
         else:
             found.update(range(first, stop))
@@ -130,11 +132,11 @@ class Pairer:
 
 
 class _Builder:
-    """The state of a pass. `cycles` are those as last given out; `changed` those to be made anew."""
+    """The state of a pass. `cycles` are those last returned; `changed` are those to be made anew."""
 
     def __init__(self, runs: bool) -> None:
         self.runs = runs
-        self.last_assistant = -2  # its index; -2: the last message was not the assistant's
+        self.last_assistant = -2  # index of the last message if it is the assistant's; else -2
         self.cycles: list[ToolCycle] = []
         self.changed: set[int] = set()
         self.calls: list[list[Place]] = []
@@ -143,7 +145,7 @@ class _Builder:
         self.waiting: dict[str, list[tuple[int, deque[int]]]] = {}  # id → cycles that wait, each with its calls
         self.orphans: list[Place] = []
         self.duplicates: list[Place] = []
-        self.leads: list[int] = []  # of each cycle the first that it is bound to: itself, nearly always
+        self.leads: list[int] = []  # for each cycle the first one it is bound to, nearly always itself
         self.named: dict[str, int] = {}  # name of a provider's own part → the cycle it is in
         self.refers = -1  # the last cycle that stands for something the provider keeps
 
@@ -196,13 +198,13 @@ class _Builder:
                 (self.orphans if waiting is None else self.duplicates).append(place)
 
     def reach(self, cycle: int, stop: int) -> None:
-        """The cycle goes so far, and with it the one it is bound to."""
+        """Extends the cycle up to `stop`, and with it the one it is bound to."""
         for one in {cycle, self.leads[cycle]}:
             self.bounds[one][2] = max(self.bounds[one][2], stop)
             self.changed.add(one)
 
     def bind(self, index: int, part: Opaque | ToolCall) -> None:
-        """Whatever stands between this part and the one that it names goes with them."""
+        """Binds the steps from the part that this one names up to this one."""
         last = len(self.cycles) - 1
         for name in _needed(part):
             if name in self.named:
@@ -233,7 +235,7 @@ def _needed(part: Part) -> Iterator[str]:
 
 
 def _names(part: Opaque) -> Iterator[str]:
-    """What a provider's own part may be called by those behind it."""
+    """The names by which later parts may refer to a provider's own part."""
     found = () if _is_answer(part) else (part.extra.get("id"), part.extra.get("call_id"))
     return (name for name in found if isinstance(name, str))
 

@@ -3,8 +3,9 @@
     messages, pairing ── deeds ──> Deed, Deed, …
 
 Of agents without tool calls, mini-swe-agent is read: one command in a fence, answered by a return code. Where a shell
-in the text does not tell how a command ended, nothing is said. What tools are called is in tools.py, what a command
-does to files and says that it could not in shell.py; a result in an envelope is taken out of it in envelope.py.
+in the text does not say how a command ended, nothing is claimed. What tools are called is in tools.py; what a command
+does to files, and which files it says it could not change, in shell.py; a result in an envelope is unpacked in
+envelope.py.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from foldline.core.cycles import Pairing, ToolCycle
-from foldline.core.envelope import Opened, opened, stated
+from foldline.core.envelope import Unpacked, stated, unpacked
 from foldline.core.mend import NO_RESULT
 from foldline.core.shell import Touch, complaints, ended, spared
 from foldline.core.shellwords import runs
@@ -37,35 +38,35 @@ _FAILED = re.compile(
     re.I,
 )
 _RAISED = re.compile(r"\s*[A-Z]\w{0,40}(?:Error|Exception): \S[^\n]*\s*$")
-"""How what a tool raised is told, where nothing else would say so."""
+"""How an exception of a tool reads, where nothing else says that the call failed."""
 _UNKNOWN = re.compile(
     r"(?:\S{0,40}sh: (?:line )?(?:\d{1,5}: )?)?(?P<any>\S{1,80}): command not found$|"
     r"zsh: command not found: (?P<zsh>\S{1,80})$|\S{0,40}sh: (?:line )?(?:\d{1,5}: )?(?P<sh>\S{1,80}): not found$|"
     r"'(?P<cmd>[^'\n]{1,200})' is not recognized as |"
     r"[^\n]{1,200}\n(?:[^\n]{0,300}\n){0,8}[ \t]{1,8}\+ CategoryInfo[ \t][^\n]*(?:\n[ \t]{1,8}\+[^\n]*){0,3}$"
 )
-"""All that a shell says which does not know a command, which is named; or of a cmdlet that failed."""
+"""The whole output of a shell that does not know a command, which it names; or of a PowerShell cmdlet that failed."""
 _TRACEBACK = "Traceback (most recent call last)"
 _LAST_RAISED = re.compile(r"[\w.]{0,80}(?:Error|Exception|Interrupt|Exit)\b")
-"""What code that was run ends with when it failed."""
+"""The last line of code that was run and failed."""
 _RUNNING = re.compile(r"^(?:Process running with session ID|Command running in background|Async agent launched)", re.M)
-"""A receipt for what goes on by itself: it tells nothing of what comes of it."""
+"""A receipt for something that goes on in the background: it does not say what comes of it."""
 FRAME = re.compile(
     r"\s*(?:chunk id:|wall time:|process exited|original token count:|exit code|output:|<returncode>"
     r"|\[?the command completed|shell cwd was reset to|</?\w+>\s*$)",
     re.I,
 )
-"""Lines in which the tool speaks of the run rather than shows what it said."""
+"""Lines in which the tool reports on the run instead of showing its output."""
 _LOOK = 400
 """Characters at either end of a result in which its outcome is sought."""
 _SHORT = 2_000
-"""Characters of an output in which a shell says nothing else."""
+"""Most characters of an output that may consist of a shell's complaint alone."""
 _FENCE = re.compile(r"^```(?:bash|mswea_bash_command)[ \t]*\n(.*?)\n```", re.M | re.S)
 ANSWERS = "<returncode>"
-"""How a shell answers a command in a text."""
+"""How the answer of a shell to a command in a text begins."""
 _TESTS_FAILED = re.compile(r"\b[1-9]\d{0,4} failed\b")
 _TESTS_LOOK = 600
-"""Characters at the end of a command's output in which a test run says how it went …"""
+"""Characters at the end of a command's output in which a test run or another check says how it went."""
 _CHECK_FAILED = re.compile(
     r"^(?:[ \t]*[1-9]\d{0,4} failing\b[ \t]*(?:\(|$)|[1-9]\d{0,4} examples?, [1-9]\d{0,4} failures?\b|"
     r"(?:\[ERROR\] )?Tests(?: run)?: [^\n]{0,80}\b(?:Failures|Errors): [1-9]|"
@@ -74,15 +75,16 @@ _CHECK_FAILED = re.compile(
     r"Found [1-9]\d{0,4} errors? in |make(?:\[\d{1,3}\])?: \*\*\* \[|\W{0,4}\d{1,5} problems? \([1-9]\d{0,4} errors?)",
     re.M,
 )
-"""… or any other check that it found something, …"""
+"""How checks other than a plain test count say that they found something."""
 _FAIL_LINE = re.compile(r"^(?:\[[\w:./-]{1,40}\][ \t]{1,4})?(?:--- FAIL: |FAIL[ \t]\S|ERROR task failed)", re.M)
 _FAIL_LOOK = 40_000
-"""… and in which a check names what failed in lines of their own: a pipe behind it hides that it did."""
+"""Characters at the end of an output in which a check names each failure on its own line: a pipe behind the check
+hides its exit code."""
 _CHECKS = re.compile(
     r"\b(?:tests?|check|lint|build|vet|fmt|compile|typecheck|tsc|mypy|pyright|ruff|eslint|pytest|jest|vitest|tox|nox|make|"
     r"mocha|rspec|phpunit|unittest|ctest|dotnet|clippy|biome|ninja|cmake|gradlew?|mvn|cargo|go run)\b"
 )
-"""Words of commands that judge the work …"""
+"""Words of commands that check the work."""
 _SHOWS = frozenset(
     {
         *("awk", "bat", "cat", "cd", "chmod", "cp", "curl", "diff", "echo", "find", "gh", "git", "glab"),
@@ -90,7 +92,7 @@ _SHOWS = frozenset(
         *("tree", "wc"),
     }
 )
-"""… and those that only show or move what such words are about."""
+"""Commands that only show or move what such words are about."""
 
 
 class Deed(NamedTuple):
@@ -104,14 +106,15 @@ class Deed(NamedTuple):
     command: str = ""
     """The shell command it ran, if it ran one."""
     touched: tuple[Touch, ...] = ()
-    """What it did to files: nothing, unless it is known to have succeeded."""
+    """What it did to files; empty unless it is known to have succeeded."""
     goal: str = ""
-    """What would have to succeed for an error of it to be gone: the command, the tool on its files, the very call."""
+    """What would have to succeed for an error of this call to be gone: the command, the tool on the same files, or
+    the very same call."""
     failed: bool = False
-    """The tool says so, or a test run in what a command printed."""
+    """The tool says that it failed, or a test run in its output does."""
 
     def moved(self, by: int) -> Deed:
-        """The deed as it stands in a list that begins so many messages earlier."""
+        """The deed as it is in a list with `by` more messages before it."""
         return self._replace(at=self.at + by, answer=self.answer + by if self.answer >= 0 else -1)
 
 
@@ -132,7 +135,7 @@ def cycle_deeds(messages: Sequence[Message], cycle: ToolCycle) -> Iterator[Deed]
 
 
 def _deed(at: int, call: ToolCall, answer: int, result: ToolResult | None) -> Deed:
-    envelope, command, touches = _opened(call, result), command_of(call), tuple(call_touches(call))
+    envelope, command, touches = _unpacked(call, result), command_of(call), tuple(call_touches(call))
     verdict = _verdict(call, result, envelope)
     if result is not None and envelope.said != result.text:
         result = replace(result, content=(Text(envelope.said),))
@@ -144,13 +147,13 @@ def _deed(at: int, call: ToolCall, answer: int, result: ToolResult | None) -> De
 
 
 def _done(command: str, touches: tuple[Touch, ...], said: str) -> tuple[Touch, ...]:
-    """What it did to files, but to those of which it says that it could not."""
+    """What a call did to files, without those it says it could not change."""
     complained = _complained(command, said) if command and touches else ()
     return tuple(touch for touch in touches if not spared(touch, complained)) if complained else touches
 
 
 def _complained(command: str, said: str) -> tuple[str, ...]:
-    """What a command says that it could not do, where it says nothing else."""
+    """The lines in which a command says what it could not do, where it says nothing else; else none."""
     if len(said) > _SHORT:
         return ()
     return complaints(command, [line for line in said.splitlines() if line.strip() and not FRAME.match(line)])
@@ -161,8 +164,8 @@ def _goal(call: ToolCall, touches: Sequence[Touch]) -> str:
 
 
 def judges(command: str) -> bool:
-    """It checks the work, and is run again until all is well."""
-    if not _CHECKS.search(command):  # most do not: no need to take them apart
+    """The command checks the work, and is run again until all is well."""
+    if not _CHECKS.search(command):  # most have no such word, and need not be split
         return False
     return any(_CHECKS.search(run) and run.split(" ", 1)[0] not in _SHOWS for run in runs(command))
 
@@ -190,17 +193,18 @@ def _fenced(at: int, message: Message, answer: Message) -> Iterator[Deed]:
 
 
 def outcome(call: ToolCall, result: ToolResult | None) -> Verdict:
-    """How a call ended, by what its result says. A file that was read may say anything."""
-    return _verdict(call, result, _opened(call, result))
+    """How a call ended, by what its result says. A file that was read may contain any words, so these do not count."""
+    return _verdict(call, result, _unpacked(call, result))
 
 
-def _opened(call: ToolCall, result: ToolResult | None) -> Opened:
-    """What the result says, out of its envelope, where a command was run: whatever else gives JSON means it."""
+def _unpacked(call: ToolCall, result: ToolResult | None) -> Unpacked:
+    """What the result says, out of its envelope if a command was run: any other tool that returns JSON means the
+    JSON itself."""
     text = result.text if result else ""
-    return opened(text) if result and not result.is_error and (command_of(call) or code_of(call)) else Opened(text)
+    return unpacked(text) if result and not result.is_error and (command_of(call) or code_of(call)) else Unpacked(text)
 
 
-def _verdict(call: ToolCall, result: ToolResult | None, envelope: Opened) -> Verdict:
+def _verdict(call: ToolCall, result: ToolResult | None, envelope: Unpacked) -> Verdict:
     if result is None or result.text == NO_RESULT:
         return "unknown"
     if result.is_error or envelope.well is False:
@@ -208,16 +212,16 @@ def _verdict(call: ToolCall, result: ToolResult | None, envelope: Opened) -> Ver
     if envelope.well:
         return "ok"
     text = envelope.said
-    told = None if reads(call) or searches(call) else _told(text)
-    if told:
-        return told
+    said = None if reads(call) or searches(call) else _said_verdict(text)
+    if said:
+        return said
     if _FAILED.match(text[:_LOOK]) or _broke(call, text):
         return "failed"
     command = command_of(call)
     return ended(command, _complained(command, text)) if command else "ok"
 
 
-def _told(text: str) -> Verdict | None:
+def _said_verdict(text: str) -> Verdict | None:
     """What a shell or a JSON result states, if it states anything."""
     beginning, end = text[:_LOOK], text[_LOOK:][-_LOOK:].partition("\n")[2]
     code = _EXIT.search(beginning) or _EXIT.search(end)
@@ -230,7 +234,7 @@ def _told(text: str) -> Verdict | None:
 
 
 def _broke(call: ToolCall, text: str) -> bool:
-    """A shell says that it does not know the command, or code ended by raising something, or the tool itself did."""
+    """A shell says that it does not know the command, or the code or the tool ended with an exception."""
     command = command_of(call)
     if command:
         unknown = _UNKNOWN.match(text.strip()) if len(text) <= _SHORT else None

@@ -3,9 +3,9 @@
     texts ── Passages ──> Heard;  line, Heard of the tools, Heard of everyone else ── repeats ──> the tools' word or not
                                                                                   ── is_owned ──> someone said it or not
 
-Lines are compared by their words' stems with short stretches of text, so a changed word or order does not hide where
-they come from. What people or the assistant said as well is theirs. No list of suspicious words is needed; the one list
-of verbs only tells where a second order begins in a line.
+Lines are compared by their words' stems with short stretches of text, so changing a word or the order does not hide
+where they come from. What people or the assistant said as well is theirs. No list of suspicious words is needed: the
+verbs in stems.py only tell where an order begins and how much harm it can do.
 """
 
 from __future__ import annotations
@@ -19,45 +19,46 @@ from collections.abc import Iterator, Mapping, Sequence
 from foldline.core.stems import EMPTY, EVERYDAY, ORDERS, REACHING, REPAIRS, WORD, stem, stems
 
 LIKE = 2 / 3
-"""Share of a line's words that one passage must have for the line to come from there."""
+"""A line comes from a passage that has at least this share of its words."""
 TOLD = 0.6
-"""The same of a line that begins with an order: those are reworded most, and cost most."""
+"""The same share for a line that begins with an order: orders are reworded most, and do most harm."""
 OWNED = 1 / 3
-"""Of what someone is to do, one passage of what people or the assistant said must have more than this share …"""
+"""An order is somebody's own if one passage of what people or the assistant said has more than this share of its
+words."""
 SURELY_OWNED = 0.5
-"""… and, if it has less than this one, as much as any passage of the tools."""
+"""Below this share, such a passage must also have as much of the order as any passage of the tools."""
 PART_OWNED = 0.3
-"""Of each clause of it, more than this share: an order may hang on an honest one."""
+"""Each clause of an order must have more than this share there: a foreign order may hang on an honest one."""
 CLAUSE = 4
-"""Words of a clause that is looked at by itself."""
+"""Words from which a clause is looked at by itself."""
 REPORTED = 0.5
-"""Share of a repair that one passage of anyone must have."""
+"""Share of a repair's words that one passage of anyone must have."""
 WHOLE, PIECE = 9, 6
-"""Words of a clause that are held against one passage; a longer one is held against several, some six words each."""
+"""Words of a clause that are compared with one passage; a longer clause is compared in pieces of about six words."""
 ALL_BELOW = 4
-"""A line of fewer words must have all of them there."""
+"""A line of fewer words must have all of them in one passage."""
 FEWEST = 2
-"""Words beside names that something to do has at least, unless it begins with an order."""
+"""Words other than names that an instruction has at least, unless it begins with a verb of ordering."""
 PASSAGE, STEP = 24, 12
-"""Words of a passage, and how far the next one begins behind it."""
+"""Words of a passage, and how many words further on the next one begins."""
 LOOK = 500_000
-"""Characters at either end of a text that are taken in: a record shows less of what a tool printed, and nobody says
-so much by himself."""
+"""Characters at either end of a text that are read: a record shows less of what a tool printed, and no person writes
+as much."""
 LONG_NUMBER = 4
-"""Digits of a number that says more than how many."""
+"""Digits of a number from which it is more than a count."""
 ROUNDING = 1e-9
 _PASS = stem("pass")
-"""Beside a test no order to pass something on."""
+""""Pass" beside a test is no order to pass something on."""
 
 _NAME = re.compile(r"[\w)][./_:\\-]+\w|/")
-"""What makes a word without blanks a name: a path, a symbol, a flag with a value."""
+"""What makes a word a name: it has the form of a path, a symbol, or a flag with a value."""
 _SENTENCE = re.compile(r"\n+|(?<=[.!?;])\s+|(?<=[。！？；])")
 _END = re.compile(r"\n+|[.!?;]\s+|[。！？；]")
-"""The same, and the sign that ends it, where only words are sought: that is found four times as fast."""
+"""The same including the sign that ends the sentence, for where only words are sought: four times as fast."""
 _LEAD = re.compile(r"\s*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?(?:\[[ xX]?\]\s*)?(?:\**continue\**\s*:)?[\s*_]*", re.I)
 _JOINT = re.compile(r"(?:,\s*(?:and\s+)?(?:then\s+)?|\s+and\s+(?:then\s+)?|\s+then\s+)(?=(?P<verb>\w+))", re.I)
 _DUTY = re.compile(r"\b(?:has|have|is|are|needs?|ought) to be\b", re.I)
-"""In a sentence of duties the verb of each stands at its end."""
+"""A sentence that says what has to be done: there the verb of each duty stands at its end."""
 _BLANKS = re.compile(r"[^\S\n]{2,}")
 _BREAK = re.compile(
     r"[,;:]\s+|\s+(?:and|then|while|plus|but|so that|after|before|und|et|y)\s+|\s+[-–—]+\s+|[()，、：]", re.I
@@ -66,7 +67,7 @@ _BREAK = re.compile(
 
 
 class Passages:
-    """Texts in short overlapping stretches, numbered as they come, and in which of them each word stands."""
+    """Texts in short overlapping passages, numbered as they come, and in which of them each word stands."""
 
     def __init__(self, *texts: str) -> None:
         self.count = 0
@@ -75,7 +76,7 @@ class Passages:
             self.add(text)
 
     def add(self, text: str) -> None:
-        """Some more text, in passages of its own."""
+        """Adds a text, in passages of its own."""
         if len(text) > 2 * LOOK:
             text = f"{text[:LOOK]}\n{text[-LOOK:]}"
         for sentence in _END.split(text.replace("\\n", "\n").casefold()):  # line feeds inside JSON end lines too
@@ -100,14 +101,14 @@ _NOWHERE = array("I")
 
 
 class Heard:
-    """Passages of several texts, each from a number on and up to another."""
+    """Stretches of passages, each from one number up to another."""
 
     def __init__(self, *stretches: tuple[Passages, int, int]) -> None:
         self._stretches = stretches
 
     @classmethod
     def in_text(cls, *texts: str) -> Heard:
-        """All of some texts."""
+        """All passages of some texts."""
         passages = Passages(*texts)
         return cls((passages, 0, passages.count))
 
@@ -115,11 +116,11 @@ class Heard:
         return Heard(*self._stretches, *other._stretches)
 
     def count(self, word: str) -> int:
-        """The passages that have the word."""
+        """How many passages have the word."""
         return sum(len(passages.places(word, start, stop)) for passages, start, stop in self._stretches)
 
     def best(self, weights: Mapping[str, float], beside: str = "") -> float:
-        """The weight of those words that one passage has, the one with the most; `beside`: a word it must have."""
+        """The greatest weight of these words in one passage; `beside` is a word that the passage must have."""
         return max((_best(stretch, weights, beside) for stretch in self._stretches), default=0.0)
 
 
@@ -135,20 +136,20 @@ def _best(stretch: tuple[Passages, int, int], weights: Mapping[str, float], besi
 
 
 def repeats(line: str, shown: Heard, said: Heard) -> bool:
-    """One of the line's orders is the tools' word, and nobody else's."""
+    """One of the line's orders repeats what a tool said and nobody else did."""
     return any(_is_theirs(words, shown, said) for words in orders(line))
 
 
 def is_owned(line: str, shown: Heard, said: Heard) -> bool:
-    """Everything the line tells to do is, in part at least, in what people or the assistant said.
+    """Everything the line tells to do was said, at least in part, by people or the assistant.
 
-    What a tool ordered is not, however it is put into other words; nor is what a model made up.
+    What a tool ordered was not, however it is reworded; nor what a model made up.
     """
     return all(_is_ours(sentence, shown, said) for sentence in _sentences(line))
 
 
 def is_by(text: str, said: Heard) -> bool:
-    """Whoever said that may have said the text: as much of it as of something to do is heard together."""
+    """True if enough of the text's words occur together in what was said."""
     clauses = _clauses(text)
     share = _share(clauses, said) if clauses else 1.0
     return share > (OWNED + ROUNDING if sum(map(len, clauses)) >= ALL_BELOW else REPORTED - ROUNDING)
@@ -160,7 +161,7 @@ def _is_ours(sentence: str, shown: Heard, said: Heard) -> bool:
         return True
     if reaches_unsaid(sentence, said):
         return False
-    clauses = _clauses(sentence) or [words]  # it may be made of joints alone
+    clauses = _clauses(sentence) or [words]  # a sentence may consist of joints alone
     ours, theirs = _share(clauses, said), _share(clauses, shown)
     if words[0] in REPAIRS and not ORDERS.intersection(words):
         return max(ours, theirs) > REPORTED - ROUNDING
@@ -169,12 +170,13 @@ def _is_ours(sentence: str, shown: Heard, said: Heard) -> bool:
 
 
 def reaches_unsaid(line: str, said: Heard) -> bool:
-    """It orders what cannot be taken back, or goes beyond the agent's files, by a verb that nobody there used."""
+    """It orders something that cannot be undone or that reaches beyond the agent's files, with a verb that nobody
+    used."""
     return any(words and words[0] in REACHING and not said.count(words[0]) for words in orders(line))
 
 
 def _is_everyday(sentence: str, words: list[str], said: Heard) -> bool:
-    """Work as it is done everywhere, on nothing but what people or the assistant named."""
+    """Ordinary work on nothing but what people or the assistant named."""
     special = _special(words)
     if not special:
         return True
@@ -184,12 +186,12 @@ def _is_everyday(sentence: str, words: list[str], said: Heard) -> bool:
 
 
 def _special(words: list[str]) -> set[str]:
-    """The words that say what is to be done; small numbers only count."""
+    """The words that say what is to be done, without everyday words and small numbers."""
     return {word for word in words if word not in EVERYDAY and not (word.isdecimal() and len(word) < LONG_NUMBER)}
 
 
 def _clauses(sentence: str) -> list[list[str]]:
-    """The words of its clauses; a short one is taken together with the one before it."""
+    """The words of each clause; a short clause is joined to its neighbour."""
     found: list[list[str]] = []
     for words in filter(None, map(stems, _BREAK.split(sentence))):
         if found and min(len(words), len(found[-1])) < CLAUSE:
@@ -200,7 +202,7 @@ def _clauses(sentence: str) -> list[list[str]]:
 
 
 def _share(clauses: list[list[str]], heard: Heard) -> float:
-    """The share of the words that is heard together."""
+    """The share of the words that occur together, each piece in one passage."""
     pieces = [piece for clause in clauses for piece in _pieces(clause)]
     return math.fsum(heard.best(dict.fromkeys(piece, 1.0)) for piece in pieces) / sum(map(len, clauses))
 
@@ -212,14 +214,14 @@ def _pieces(words: list[str]) -> Iterator[list[str]]:
 
 
 def _sentences(line: str) -> list[str]:
-    """Without what stands before a line: bullets, boxes, the mark of the immediate task."""
-    line = _BLANKS.sub(" ", line)  # long runs of them would be tried at every place
+    """The sentences of a line, without what stands before them: bullets, boxes, the mark of the immediate task."""
+    line = _BLANKS.sub(" ", line)  # the patterns would try long runs of blanks at every place
     lead = _LEAD.match(line)
     return _SENTENCE.split(line[lead.end() if lead else 0 :])
 
 
 def orders(line: str) -> Iterator[list[str]]:
-    """The words of each thing a line tells to do. A bare name tells nothing."""
+    """The words of each thing a line tells to do; empty where it only names something."""
     for sentence in _sentences(line):
         at = 0
         for joint in _JOINT.finditer(sentence):
@@ -232,7 +234,8 @@ def orders(line: str) -> Iterator[list[str]]:
 
 
 def _telling(clause: str) -> list[str]:
-    """Its words, if there are enough of them beside names: where it names several things, one."""
+    """The clause's words, if there are enough of them besides names; one is enough if it names several things or is
+    an order."""
     words, spaced = stems(clause), clause.split()
     plain = len(stems(" ".join(word for word in spaced if not _NAME.search(word))))
     several = sum(_NAME.search(word) is not None for word in spaced) > 1
@@ -240,9 +243,9 @@ def _telling(clause: str) -> list[str]:
 
 
 def _is_theirs(words: list[str], shown: Heard, said: Heard) -> bool:
-    """One passage of the tools has nearly all that the words weigh, and no passage of anyone else as much.
+    """One passage of the tools has nearly all the weight of the words, and no passage of anyone else has as much.
 
-    A word that everybody uses all the time weighs little: it does not tell where a line is from.
+    A word that everybody uses all the time weighs little: it does not show where a line is from.
     """
     if not _special(words):
         return False

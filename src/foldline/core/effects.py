@@ -32,31 +32,31 @@ class ViewPlan:
     skeleton: str
     count: int
     start: int = 0
-    """The first message that is shown itself."""
+    """The first message that is shown as it is."""
     silent: int = 0
-    """Messages right before it that the skeleton does not know: results, reminders, pictures."""
+    """Messages right before `start` that the skeleton does not know: results, reminders, pictures."""
     checkpoint: str = ""
     """The reference of the checkpoint that stands before it."""
     carried: int | None = None
     """A user message before `start` that is shown behind the checkpoint."""
     clamped: int = 0
-    """Characters of it that are shown, where not all of them are."""
+    """Characters of the carried message that are shown; 0: all of them."""
     stubs: frozenset[str] = frozenset()
     tokens: int = 0
     in_row: int = 0
     pins: tuple[int, ...] = ()
     """Messages before `start` that are shown in front of the checkpoint."""
     settings: PruneSettings | None = None
-    """How the stubs are made, where not as usual: a stub must be the same bytes on every turn."""
+    """How the stubs are made, where not as the options say: a stub must be the same bytes on every turn."""
     ready: bool = False
-    """Made ahead of need: nothing is shown so before it has to be."""
+    """It was made ahead of need, and is not shown before it has to be."""
     guide: int | None = None
-    """Another message in front of it: it carries the project's instructions. Chosen anew by every fold."""
+    """Another message in front of the checkpoint: it carries the project's instructions. Every fold chooses it anew."""
     guide_as: str = ""
-    """The identity of what is shown of it: what a client puts beside the user's words may change."""
+    """The identity of what is shown of that message: what a client puts beside the user's words may change."""
     carried_as: str = ""
-    """The identity of a clamped message when it was clamped, by which the whole is named on every turn: it changes when
-    a client moves its cache marks."""
+    """The identity that a clamped message had when it was clamped, by which the view names the whole on every turn:
+    the identity itself changes when a client moves its cache marks."""
 
     @property
     def front(self) -> tuple[int, ...]:
@@ -66,7 +66,7 @@ class ViewPlan:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """A plan found again, and the checkpoint it shows. `ready` is one made ahead of need, if there is."""
+    """A plan found again, and the checkpoint it shows. `ready` is one made ahead of need, if there is one."""
 
     plan: ViewPlan
     checkpoint: Checkpoint | None = None
@@ -92,7 +92,7 @@ class Surroundings:
     memory_files: tuple[str, ...] = ()
     """What memory files there are, an entry for each."""
     memory: tuple[str, ...] = ()
-    """Their texts, in which compaction instructions may stand."""
+    """The texts of these files, in which compaction instructions may stand."""
     notices: tuple[Notice, ...] = ()
 
 
@@ -114,9 +114,10 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class Save:
-    """`covered` names the messages the checkpoint stands for; `over` is the plan this one takes the place of.
+    """Make a view durable. `covered` names the messages the checkpoint stands for; `over` is the plan this one
+    replaces.
 
-    Where another plan has that place by now, nothing is saved, and that one is the answer.
+    Where another plan has taken that place meanwhile, nothing is saved, and that one is the answer.
     """
 
     plan: ViewPlan

@@ -15,7 +15,7 @@ from foldline.core.text import head
 from foldline.model import ToolResult
 
 LONGEST_LAST = 80
-"""Characters of a last line that is no dump's."""
+"""Characters of a last line at most: a longer one is part of a dump."""
 _ENDS = 600
 """Characters at the end of an output that are looked at."""
 _ENDED = re.compile(
@@ -28,20 +28,20 @@ _PASSED = re.compile(
     r"\b[1-9]\d{0,5} passed\b|^(?:ok|OK|PASS|Success)(?=[\s:]|$)|\bsucceeded\b"
     r"|\b0 (?:failed|failures?|errors?|problems?|issues?)\b"
 )
-"""… and in which a check says that it passed."""
+"""A line in which a check says that it passed."""
 _BROKE = re.compile(
     r"error|fail|fatal|panic|killed|fault|interrupt|\bnot (?:ok|met|succeeded)\b|would (?:be )?reformat|did not run|"
     r"\b0 passed",
     re.I,
 )
-"""… or that something is wrong: so no line near its end may, …"""
+"""Words for something wrong: a check did not pass if a line near its end has one."""
 _NONE = re.compile(
     r"\b(?:0|no) (?:failed|failing|failures?|errors?|problems?|issues?)\b|\b(?:failed|failures|errors): 0\b", re.I
 )
-"""… but for one that says that nothing is."""
+"""Words that say that nothing is wrong: they are taken out before `_BROKE` is sought."""
 _ALL_WELL = re.compile(r"ok[ \t]+\S+[ \t]+(?:\d[\d.]*m?s|\(cached\))")
-"""The last line of a check that prints it only when nothing failed: places that its tests name, moved in, are no faults
-then."""
+"""The last line of a check that prints it only when nothing failed: indented lines that name a place in a file are
+then no faults."""
 
 
 def closing_line(result: ToolResult) -> str:
@@ -51,13 +51,13 @@ def closing_line(result: ToolResult) -> str:
 
 
 def last_line(result: ToolResult) -> str:
-    """The last line of an output, if it is no dump's: of a check that says nothing, that it said nothing."""
+    """The last line of an output, unless it is part of a dump: a quiet check is told by it."""
     lines = result.text[-_ENDS:].strip().splitlines()
     return lines[-1].strip() if lines and len(lines[-1]) <= LONGEST_LAST else ""
 
 
 def says_passed(result: ToolResult) -> bool:
-    """It says at its end that all is well."""
+    """The output says at its end that all is well."""
     lines = result.text[-_ENDS:].rstrip().splitlines()
     well = bool(lines) and _ALL_WELL.match(lines[-1]) is not None
     ill = (

@@ -56,14 +56,14 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """What the turns of one conversation hand on to the next, so that each works only on what is new."""
+    """What one turn of a conversation hands to the next, so that each works only on what is new."""
 
     chain: Chain
     returned: Returned
     repairer: Repairer
-    """Of the view."""
+    """Repairs the view."""
     story: Story
-    """Of the whole history."""
+    """Follows the whole history."""
 
     @classmethod
     def begin(cls, grammar: Grammar) -> Thread:
@@ -73,7 +73,7 @@ class Thread:
 def turn(
     conversation: Conversation, options: Options, meter: Meter, thread: Thread | None = None
 ) -> Generator[Effect, Any, View]:
-    """Fits a conversation into its budget. `thread` is that of its last turn."""
+    """Fits a conversation into its budget. `thread` is what its last turn handed on."""
     return (yield from _Turn(conversation, options, meter, thread or Thread.begin(conversation.grammar)).run())
 
 
@@ -86,7 +86,7 @@ class _Turn:
         self.notices: list[Notice] = list(conversation.notices)
         self.recalled: Recalled | None = None
         self.unsaved: ViewPlan | None = None
-        """A plan that could not be kept."""
+        """The plan that could not be saved, if there is one."""
 
     def run(self) -> Generator[Effect, Any, View]:
         yield from self._try(Keep(self.given), "the originals could not be archived")
@@ -110,7 +110,7 @@ class _Turn:
         return found or (yield from self._folded(ground, decision))
 
     def _recognised(self) -> Generator[Effect, Any, tuple[tuple[Message, ...], tuple[tuple[int, Checkpoint], ...]]]:
-        """The messages, with what we made ourselves and came back as input known for what it is."""
+        """The messages, with what repairs added and with checkpoints that came back recognised as our own."""
         returned = self.thread.returned
         messages, texts = returned.follow(self.given.messages), returned.texts
         known = (yield from self._try(Known(texts), "no checkpoint was known")) if texts else None
@@ -123,7 +123,7 @@ class _Turn:
         return returned.known(known)
 
     def _shown(self, ground: Ground) -> tuple[Message, ...]:
-        """The last view, extended by what is new: the same bytes as before, and then more."""
+        """The last view extended by what is new: its bytes begin with those of the last view."""
         if not ground.plan.stubs:
             return ground.view
         settings = only(ground.plan.settings or self.options.prune)
@@ -137,7 +137,7 @@ class _Turn:
         return decision
 
     def _past(self, tally: Tally, ground: Ground) -> Past:
-        """What was done before. A view that came back tells nothing of it but what is behind its checkpoint: if that is
+        """What was done before. A view that came back only shows how much stands behind its checkpoint: if that is
         little, the last fold left no room."""
         if ground.shown is None:
             return Past()
@@ -146,7 +146,8 @@ class _Turn:
         return Past(MAX_IN_ROW, tally.tokens - self.scale.alone(ground.messages[ground.base.start :]))
 
     def _resting(self, ground: Ground, decision: Decision) -> Generator[Effect, Any, View]:
-        """The last view and what is new. Where that does not extend the last view, how it is shown now is kept."""
+        """The last view and what is new. Where that does not extend the last view, the plan of how it is shown now
+        is saved."""
         plan = ground.plan
         if ground.moved:
             plan = replace(plan, skeleton=ground.digests[-1], count=len(ground.messages))
@@ -156,7 +157,7 @@ class _Turn:
         return self._view(shown, decision, ground, plan=plan, rebased=ground.moved)
 
     def _eased(self, ground: Ground, decision: Decision) -> Generator[Effect, Any, View | None]:
-        """The view with more results as stubs, if that is enough."""
+        """The view with more results as stubs, if that makes enough room."""
         if self.options.force:
             return None
         settings = only(ground.plan.settings) if ground.plan.settings else self.options.prune
@@ -182,12 +183,12 @@ class _Turn:
         return self._view(pruned.messages, replace(decision, action="prune"), ground, plan=plan)
 
     def _mark(self, decision: Decision) -> int:
-        """What a view may have so that pruning is enough: all of the room while that is not exceeded, or where another
-        fold would help no more; otherwise it has to leave some for the next turns."""
+        """The tokens at which pruning is enough: the whole room while that is not exceeded, or where another fold
+        would not help; otherwise less, so that the next turns have room."""
         return self.budget.room if decision.action == "prune" or decision.storm else at_ease(self.budget)
 
     def _made_ready(self, given: Given, ground: Ground, decision: Decision) -> Generator[Effect, Any, View | None]:
-        """The fold that was made ahead of need, if there is one and it is small enough still."""
+        """The fold that was made ahead of need, if there is one and it is still small enough."""
         ready = self.recalled.ready if self.recalled else None
         if ready is None or ready.plan.checkpoint == ground.plan.checkpoint:
             return None
@@ -210,11 +211,11 @@ class _Turn:
         return self._view(self._shown(found), replace(decision, action="compact"), ground, plan=plan, instead=found)
 
     def _folded(self, ground: Ground, decision: Decision) -> Generator[Effect, Any, View]:
-        """A fold, claimed only once it is durable. A view that is not smaller is not a fold."""
+        """A fold, claimed only once it is saved. A view that is not smaller does not count as a fold."""
         before = self.scale.count(self._shown(ground))
         options = yield from self._with_surroundings()
         options = replace(options, cheap=None, fallback=None) if decision.storm else options
-        story = self.story.as_it_is()  # while a model writes, other turns go on
+        story = self.story.as_it_is()  # other turns go on while a model writes
         folded = yield from guided(ground, options, self.budget, self.meter, decision, story)
         self.scale.count_anew()
         if folded is None:
@@ -233,7 +234,7 @@ class _Turn:
         return self._view(folded.view, decision, ground, plan=plan, folded=folded)
 
     def _with_surroundings(self) -> Generator[Effect, Any, Options]:
-        """The options, with what the agent keeps besides: read now, and from now on part of the checkpoint."""
+        """The options with what the agent keeps besides. It is read now, and is part of the checkpoint from now on."""
         if not self.options.around:
             return self.options
         found = yield from self._try(Around(self.given), "the agent's plan and memory files were not read")
@@ -246,7 +247,7 @@ class _Turn:
         return replace(self.options, plan=found.plan, abilities=abilities, memory=memory)
 
     def _beaten(self, ground: Ground, decision: Decision, winner: Recalled) -> Generator[Effect, Any, View]:
-        """Someone folded the same history meanwhile: theirs is shown, so that there is one view of it."""
+        """Someone else folded the same history meanwhile: their fold is shown, so that there is one view of it."""
         pairing = pair(ground.messages, ground.conversation.grammar)
         given = Given(ground.conversation, ground.messages, ground.digests, pairing, (), self.options.pins)
         found = ground_of(given, winner)
@@ -275,10 +276,10 @@ class _Turn:
         folded: Folded | None = None,
         instead: Ground | None = None,
     ) -> View:
-        """The view and its receipt. `instead` is how the history is shown now, where not by a fold of this turn."""
+        """The view and its receipt. `instead` is how the history is shown now, where no fold of this turn shows it."""
         mended = folded.shown.mended if folded else self.scale.mended(view)
         same = mended.messages == self.given.messages
-        conversation = self.given if same else self.given.with_messages(mended.messages)  # at rest the very input
+        conversation = self.given if same else self.given.with_messages(mended.messages)  # at rest the input itself
         last = self._shown(ground)
         before = self.scale.count(last).tokens
         shown = folded.checkpoint if folded else (instead or ground).shown
@@ -330,7 +331,7 @@ class _Turn:
 
 
 def _by_its_ends(plan: ViewPlan, messages: tuple[Message, ...]) -> tuple[Notice, ...]:
-    """Said as long as it is so, and not only by the fold that began it."""
+    """A notice on every turn while the user's message is shown in part, not only on the turn that folded it."""
     if plan.carried is None or not plan.clamped:
         return ()
     message = messages[plan.carried]
@@ -353,13 +354,14 @@ def _with_fold(receipt: Receipt, folded: Folded) -> Receipt:
 
 
 def _with_attempts(view: View, written: Written) -> View:
-    """At rest, though a model was asked."""
+    """The view at rest, with the account of a model that was asked in vain."""
     attempts = tuple(attempt.not_taken("a view with it would not be smaller") for attempt in written.attempts)
     return replace(view, receipt=replace(view.receipt, attempts=attempts))
 
 
 def _check_beginning(ground: Ground) -> None:
-    """A fold of the end leaves the beginning as it was given, and a beginning that is folded would come back whole."""
+    """Raises where a fold of the end would show a folded beginning whole again: such a fold leaves the beginning as
+    given."""
     start = ground.base.start
     if ground.past is not None and ground.base.front != ground.messages[:start]:
         raise InputError(

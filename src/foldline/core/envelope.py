@@ -1,10 +1,10 @@
 """Results in an envelope of JSON: what the command said, and whether its client says that it succeeded.
 
-    '{"returncode": 1, "output": "boom"}' ── opened ──> Opened("boom", well=False)
+    '{"returncode": 1, "output": "boom"}' ── unpacked ──> Unpacked("boom", well=False)
 
-Commands print JSON too, and records have keys such as `status`, `error` and `output`: so an envelope is only what has
-both the text and how it ended, and nothing that no client puts beside them. Clients write the keys in their own ways,
-which are known by their letters alone: exit_code and exitCode are one. Exit codes in plain text are in deeds.py.
+Commands print JSON too, and records have keys such as `status`, `error` and `output`. So JSON counts as an envelope
+only if it has both the text and how it ended, and no key that no client puts beside them. Keys are compared by their
+letters alone: exit_code and exitCode are one. Exit codes in plain text are in deeds.py.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 LONGEST = 2_000_000
-"""Characters of a result that is taken apart."""
+"""Characters of a result that is parsed at most."""
 _LOOK = 2_000
-"""Characters at either end in which a key of an envelope stands."""
+"""Characters at either end of a result in which a key of an envelope is sought."""
 _CODES = frozenset({"exitcode", "returncode", "exitstatus"})
 _SAID = ("output", "stdout", "stderr")
 _BESIDE = ("error", "message")
@@ -27,36 +27,37 @@ _FRAME = frozenset(
 )
 _KEY = re.compile(r"\"(?:output|stdout|stderr)\"\s*:", re.I)
 _LONE = re.compile("[\ud800-\udfff]")
-"""Half of a character, which cannot be sent: whoever cut the text left it."""
+"""Half of a surrogate pair, which cannot be sent: it is left where a client cut the text."""
 
 
-class Opened(NamedTuple):
-    """What was said, the text itself where there is no envelope; and whether it says that all went well."""
+class Unpacked(NamedTuple):
+    """What was said (the text itself where there is no envelope), and whether the envelope says that all went well."""
 
     said: str
     well: bool | None = None
 
 
-def opened(text: str) -> Opened:
+def unpacked(text: str) -> Unpacked:
     """What a command said, out of the envelope in which its client gives it."""
     start = text.lstrip()[:1]
     value = _value(text) if start == "{" and _KEY.search(text[:_LOOK] + text[_LOOK:][-_LOOK:]) else None
     keys = [(_letters(name), inner) for name, inner in value.items()] if value else []
     envelope = dict(keys)
     if not keys or not _FRAME.issuperset(envelope):
-        return Opened(text)
+        return Unpacked(text)
     parts = [value for name in (*_SAID, *_BESIDE) if (value := envelope.get(name))]
     told = list(_tellings(keys))
     if not _has_code(keys) or not told or not any(isinstance(envelope.get(name), str) for name in _SAID):
-        return Opened(text)
+        return Unpacked(text)
     if not all(isinstance(part, str) for part in parts):  # what is said in another form would be lost
-        return Opened(text)
+        return Unpacked(text)
     said = "\n".join(part.rstrip("\n") for part in parts if part.strip())
-    return Opened(_LONE.sub("\ufffd", said), all(told))
+    return Unpacked(_LONE.sub("\ufffd", said), all(told))
 
 
 def stated(text: str) -> bool | None:
-    """Success as any tool may state it: {"success": …} or {"metadata": {"exit_code": …}}."""
+    """Whether a result states success in a form that many tools use: {"success": …} or {"metadata": {"exit_code":
+    …}}."""
     value = _value(text) if text.startswith("{") else None
     if value is None:
         return None
@@ -81,7 +82,7 @@ def _letters(name: str) -> str:
 
 
 def _has_code(keys: Sequence[tuple[str, Any]]) -> bool:
-    """An exit code stands in it: success alone is what records have, too."""
+    """It has an exit code; `success` alone is in ordinary records, too."""
     inner = [
         (_letters(name), said)
         for key, value in keys
@@ -92,7 +93,7 @@ def _has_code(keys: Sequence[tuple[str, Any]]) -> bool:
 
 
 def _tellings(keys: Sequence[tuple[str, Any]]) -> Iterator[bool]:
-    """What each key says of how it ended."""
+    """What each key says about how the command ended."""
     for name, value in keys:
         if name in _CODES and (code := _number(value)) is not None:
             yield code == 0

@@ -2,11 +2,11 @@
 
     deeds ── troubles ──> Trouble (the telling line, what was done before it was gone)
 
-A trouble is the telling line of a failed result, of a test with the line that says why. It is cured when the same
-command succeeds later; the cure names what was changed in between. Where another check passed since a check failed,
-or a rebase ended that had stopped, that is said; of other commands, that they were not tried again. Where a call was
-refused, it is what was said then. To look for what is not there is no trouble, nor is a slip with a tool that the agent
-made good. Which line tells it is in telling.py.
+A trouble is the telling line of a failed result; for a test, with the line that says why. It is cured when the same
+command succeeds later, and the cure names what was changed in between. Where another check passed since a check failed,
+or a rebase that had stopped came to its end, the cure says "perhaps"; other commands are said not to have been tried
+again. For a call that the user refused, the trouble is what the user said. It is no trouble to look for what is not
+there, nor to slip with a tool and make it good. Which line tells a trouble is decided in telling.py.
 """
 
 from __future__ import annotations
@@ -25,42 +25,41 @@ from foldline.core.tools import code_of, reads, searches
 from foldline.model import digest
 
 LONGEST_GOAL, LONGEST_KEY = 80, 300
-"""Characters of what was tried: enough to be understood, and to be known again."""
+"""Characters of what was tried: enough to be understood, and enough to be recognised."""
 LONGEST_PROOF = 32
-"""The same of what succeeded later: it was seen before, where it did not."""
+"""Characters of what succeeded later: it is short, since what failed is named in full before."""
 _THEN = "&&"
-"""Between commands of which each runs only where the one before it succeeded."""
+"""Joins commands of which each runs only if the one before it succeeded."""
 MOST = 24
-"""Troubles kept, the newest; those without a cure first."""
+"""Troubles that are kept: the newest, and those without a cure first."""
 LATEST = 200
-"""Deeds, the newest, among which a check that passed is sought."""
+"""The newest deeds, among which a check that passed is sought."""
 MOST_FILES = 4
-"""Files that a cure names, the last ones changed."""
+"""Files that a cure names at most: the last ones changed."""
 _REFUSED = re.compile(r"\s*the user doesn't want to\b", re.I)
-"""How a client begins when the user refused a call …"""
+"""How a client's message begins when the user refused a call."""
 _REMARK = re.compile(r"the user said:\s*(?=\S)", re.I)
-"""… and what it puts before the reason."""
+"""What the client puts before the user's reason."""
 REFUSED = "refused"
-"""In place of a cure: nothing failed."""
+"""Stands in place of a cure for a call that the user refused: nothing failed."""
 PERHAPS = "perhaps cured: "
-"""How a cure begins that nobody can be sure of."""
+"""How a cure begins that is not certain."""
 LEFT = "not tried again"
-"""In place of a cure: it was tried once, and the work went on."""
+"""Stands in place of a cure for what was tried once and left behind as the work went on."""
 _PUT_ASIDE = re.compile(r"\bgit (?:stash|checkout|switch|restore|reset)\b")
-"""With the changes put aside, a check says nothing of them."""
+"""Commands that put the changes aside: a check that runs then says nothing about them."""
 _STOPPED = re.compile(r"^(?:CONFLICT \(|error: could not apply )", re.M)
-"""A rebase stops so in the middle, and is gone on with, perhaps to the next stop …"""
+"""How a rebase says that it stopped in the middle. It is then continued, perhaps to the next stop."""
 _REBASED = "Successfully rebased and updated "
-"""… until it says this."""
+"""How a rebase says that it came to its end."""
 FORGOTTEN = "forgotten"
-"""In place of a cure: a slip with a tool that is no shell, made good since."""
+"""Stands in place of a cure for a slip with a tool other than the shell that was made good since."""
 MOVED_ON = 8
-"""Deeds after which what was not tried again is left behind."""
+"""Deeds after which something that was not tried again counts as left behind."""
 
 
 class Trouble(NamedTuple):
-    """A quoted error, the message whose result holds it, what was tried, and what was done before it was gone ("" while
-    it is not)."""
+    """A quoted error, the message whose result holds it, what was tried, and its cure ("" while it has none)."""
 
     text: str
     message: int
@@ -71,15 +70,16 @@ class Trouble(NamedTuple):
 class _Open(NamedTuple):
     deed: Deed
     changes: int
-    """Files that had been changed when it was last seen."""
+    """How many changes to files had been made when it was last seen."""
     acts: int
-    """Deeds up to it that did not only look."""
+    """How many deeds up to it did more than look."""
     stops: bool
     """It is a rebase that stopped."""
 
 
 def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
-    """The errors in what was done, newest last, uncured ones kept before cured ones where there are too many."""
+    """The errors in what was done, oldest first. Where there are too many, those without a cure are kept before
+    cured ones."""
     waiting: dict[str, _Open] = {}
     cured: list[Trouble] = []
     refused: list[Trouble] = []
@@ -99,7 +99,7 @@ def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
                 cured += [healed] if deed.command else []
             if deed.result is not None and _REBASED in deed.result.text:
                 over = [waiting.pop(stop) for stop in [goal for goal, item in waiting.items() if item.stops]]
-                cured += [_told(item)._replace(cure=f"{PERHAPS}the rebase ended well") for item in over]
+                cured += [_trouble_of(item)._replace(cure=f"{PERHAPS}the rebase ended well") for item in over]
             changed += [touch.path for touch in deed.touched if touch.action in ("edited", "written")]
     failed = any(judges(item.deed.command) for item in waiting.values())
     passed = next(filter(_passes, reversed(done[-LATEST:])), None) if failed else None
@@ -111,7 +111,7 @@ def troubles(done: Sequence[Deed]) -> tuple[Trouble, ...]:
 
 
 def _passes(deed: Deed) -> bool:
-    """A check that says that all is well, of the work as it is."""
+    """A check that says that all is well with the work as it is."""
     return _counts(deed) and deed.result is not None and says_passed(deed.result)
 
 
@@ -121,26 +121,27 @@ def _counts(deed: Deed) -> bool:
 
 
 def _since(item: _Open, passed: Deed | None, acts: int, done: Sequence[Deed]) -> Trouble:
-    """An error of something that was not tried again with success; for a check, the one that passed since, if any."""
-    told = _told(item)
+    """The error of something that has not succeeded since; for a check, with the check that passed since, if any."""
+    trouble = _trouble_of(item)
     if not judges(item.deed.command):
-        return told._replace(cure=LEFT) if acts - item.acts > MOVED_ON else told
+        return trouble._replace(cure=LEFT) if acts - item.acts > MOVED_ON else trouble
     alone = named_alone(item.deed.result) if item.deed.result else ""
     again = next((deed for deed in reversed(done) if alone and _passes_test(deed, alone, item.deed.at)), None)
     if again is not None:
-        return told._replace(cure=f"{PERHAPS}it passed later in {_proof(again)}")
+        return trouble._replace(cure=f"{PERHAPS}it passed later in {_proof(again)}")
     if passed is None or passed.at <= item.deed.at:
-        return told
-    return told._replace(cure=f"{PERHAPS}{_proof(passed)} passed later")
+        return trouble
+    return trouble._replace(cure=f"{PERHAPS}{_proof(passed)} passed later")
 
 
 def _passes_test(deed: Deed, name: str, after: int) -> bool:
-    """It says of that test that it passed: another of that name may stand elsewhere."""
+    """The deed says that this very test passed. It must have come later: another test of that name may stand
+    elsewhere."""
     return deed.at > after and _counts(deed) and deed.result is not None and passes(deed.result, name)
 
 
 def _looks(deed: Deed) -> bool:
-    """It reads a file or searches: that something is not there is an answer."""
+    """The deed reads a file or searches: not to find something is an answer, and no error."""
     return reads(deed.call) or searches(deed.call)
 
 
@@ -149,44 +150,45 @@ def _kept(uncured: Sequence[Trouble], cured: Sequence[Trouble]) -> tuple[Trouble
     return tuple(sorted(most_urgent, key=lambda trouble: trouble.message))
 
 
-def _told(item: _Open) -> Trouble:
+def _trouble_of(item: _Open) -> Trouble:
     result, ran = item.deed.result, item.deed.command or code_of(item.deed.call)
     line = "" if result is None else telling_line(result) if ran else first_line(result)
     return Trouble(line, item.deed.answer, tried(item.deed))
 
 
 def is_refused(deed: Deed) -> bool:
-    """The user did not let it be done. That the call failed is for the client to say: any tool may write such words."""
+    """The user refused the call. The client must say that the call failed: any tool may print such words."""
     return deed.result is not None and deed.result.is_error and _REFUSED.match(deed.result.text) is not None
 
 
 def is_remark(words: str) -> bool:
-    """More was said than that a call is refused."""
+    """The user said more than that the call is refused."""
     return not _REFUSED.match(words)
 
 
 def _refused(deed: Deed) -> Trouble:
-    """What was said when a call was refused; a later one that succeeds does not take that back."""
+    """What the user said when refusing a call. A later call that succeeds does not take that back."""
     text = deed.result.text if deed.result else ""
-    told = _REMARK.search(text)
-    words = text[told.end() :].strip() if told else text.strip().partition(".")[0]
+    trouble = _REMARK.search(text)
+    words = text[trouble.end() :].strip() if trouble else text.strip().partition(".")[0]
     return Trouble(beginning(words.partition("\n")[0], LONGEST_LINE), deed.answer, tried(deed), REFUSED)
 
 
 def is_open(cure: str) -> bool:
-    """It is not known to be cured."""
+    """The error is not known to be cured."""
     return cure in ("", LEFT) or cure.startswith(PERHAPS)
 
 
 class Since(NamedTuple):
-    """What was tried since an error was seen, what of it with success, and how often something was done."""
+    """What was tried since an error was seen, what of it succeeded, and how many deeds did more than look."""
 
     tried: frozenset[str]
     succeeded: frozenset[str]
     acts: int
 
     def cure(self, known: str, what: str) -> str:
-        """The cure of an error that came when `what` was tried, known so far by `known`; "" where nothing changes."""
+        """The new cure of an error that came when `what` was tried and whose cure so far is `known`; "" where
+        nothing changes."""
         if not is_open(known):
             return ""
         if what in self.succeeded:
@@ -202,15 +204,15 @@ def since(done: Sequence[Deed]) -> Since:
 
 
 def tried(deed: Deed) -> str:
-    """What was to be done, by which it is known again: a command stands in ticks."""
+    """What was tried, as a key by which it is recognised: a command stands in ticks."""
     goal = " ".join((deed.command or deed.goal).split())
-    if len(goal) > LONGEST_KEY:  # by its beginning, and a hash of all of it
+    if len(goal) > LONGEST_KEY:  # its beginning, and a hash of the whole
         goal = f"{beginning(goal, LONGEST_KEY)} {digest(goal.encode('utf-8', 'surrogatepass'))[:16]}"
     return f"`{goal}`" if deed.command else goal
 
 
 def brief(what: str, length: int = LONGEST_GOAL) -> str:
-    """The same in a few words; a file by its last names."""
+    """What was tried in a few words; a file by its last two names."""
     if what.startswith("`"):
         return f"`{beginning(what[1:-1], length)}`"
     tool, *files = what.split(" ")
@@ -219,7 +221,8 @@ def brief(what: str, length: int = LONGEST_GOAL) -> str:
 
 
 def _proof(deed: Deed) -> str:
-    """A check in a few words: of several in a row the last, for what proves most stands there."""
+    """A check in a few words. Of several commands joined by `&&` the last is shown: the check itself mostly stands
+    there."""
     what = tried(deed)
     last = what.strip("`").rpartition(_THEN)[2].strip()
     long = what.startswith("`") and len(what) > LONGEST_PROOF and _THEN in what
@@ -229,5 +232,5 @@ def _proof(deed: Deed) -> str:
 def _healed(item: _Open, changed: Sequence[str]) -> Trouble:
     files = list(dict.fromkeys(map(posixpath.basename, changed[item.changes :])))[-MOST_FILES:]
     how = f"after changes to {', '.join(files)}" if files else "on a later try"
-    told = _told(item)
-    return told._replace(cure=f"{brief(told.tried, LONGEST_PROOF)} succeeded {how}")
+    trouble = _trouble_of(item)
+    return trouble._replace(cure=f"{brief(trouble.tried, LONGEST_PROOF)} succeeded {how}")

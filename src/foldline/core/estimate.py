@@ -28,7 +28,7 @@ drawings, three times too high, and logs, half too low.
 """
 
 SHORT_ERROR = 8
-"""Tokens it may be off beside that: a few words are too few for statistics."""
+"""Tokens that an estimate may be off besides: a few words are too few for statistics."""
 
 _CLASSES: tuple[tuple[str, bytes], ...] = (
     ("l", bytes(range(0x61, 0x7B))),  # small letters
@@ -50,7 +50,7 @@ _CLASSES: tuple[tuple[str, bytes], ...] = (
 )
 _OTHER = "."  # stops, commas, colons, control characters
 _LATER_BYTES = bytes(range(0x80, 0xC0))
-"""The second and further bytes of a character: its first byte stands for all of it."""
+"""The second and later bytes of a character: its first byte stands for the whole."""
 
 WEIGHTS: Mapping[str, float] = MappingProxyType(
     {
@@ -90,7 +90,7 @@ WEIGHTS: Mapping[str, float] = MappingProxyType(
         "llllllllllllllll": 7.667,  # no word is so long: random letters
     }
 )
-"""Tokens for each letter of a class, and for each pair or run of letters, beside what the letters cost."""
+"""Tokens for each byte of a class, and what each pair or run of classes adds to that."""
 
 
 def _table() -> bytes:
@@ -103,7 +103,7 @@ def _table() -> bytes:
 
 _TABLE = _table()
 _WIDE = frozenset("12345679")
-"""Classes that ASCII has no members of."""
+"""Classes without any ASCII member."""
 _ASCII_TERMS = tuple((key.encode(), weight) for key, weight in WEIGHTS.items() if key[0] not in _WIDE)
 _WIDE_TERMS = tuple((key.encode(), weight) for key, weight in WEIGHTS.items() if key[0] in _WIDE)
 
@@ -130,7 +130,7 @@ def _slice(text: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Estimator:
-    """The counter that needs nothing installed. `notices` say why it serves, when an exact one was wanted."""
+    """The counter that needs nothing installed. `notices` say why it is used where an exact one was wanted."""
 
     notices: tuple[Notice, ...] = ()
     name: str = "estimate"

@@ -2,10 +2,10 @@
 
     messages, facts, room ── extract ──> Summary
 
-The log holds what the agent itself wrote: what it said, ran, and put into files; and what it had just read, which it
-copies from. It goes on with more of the same, and says in a few words what tools told it in many. Which lines of it
-find room is decided in choosing.py. It always succeeds. The user's words, tasks, errors and files are not here: the
-notes carry them in any case.
+The log holds what the agent itself wrote (what it said, ran, and put into files) and what it had just read, for it
+copies from that. An agent mostly goes on with more of the same, and says in a few words what tools said in many. Which
+lines find room is decided in choosing.py. Extraction always succeeds. The user's words, tasks, errors and files are not
+here: the notes carry them in any case.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from foldline.core.choosing import Stock
 from foldline.core.deeds import Deed
 from foldline.core.errors_seen import is_refused
 from foldline.core.facts import Fact, Facts
-from foldline.core.loglines import FAILED, REFUSED, Line
+from foldline.core.loglines import FAILED, REFUSED, LogLine
 from foldline.core.logtext import below, carried, quoted, shown
 from foldline.core.readings import seen
-from foldline.core.shelf import Size
+from foldline.core.shelf import SizeOf
 from foldline.core.shorten import shorten
 from foldline.core.styles import CHECKPOINT
 from foldline.core.summary import Section, Summary
@@ -34,35 +34,37 @@ from foldline.model import Message, Origin
 VERSION = "extract/14"
 LOG = "Work Log"
 TASK_SHARE, GOAL_SHARE = 16, 20
-"""The task and the goal take at most these parts of the room: both stand elsewhere in full."""
+"""The task and the goal may each take one part in so many of the room: both stand elsewhere in full."""
 EARLIER_SHARE = 2
-"""What a model wrote before takes at most this part of the room."""
+"""What a model wrote before may take one part in so many of the room."""
 PASSING = frozenset({"immediate", "next", "active", "context"})
 """Sections of an earlier summary that are out of date, or are carried line by line."""
 LITTLE, MUCH = 40, 5
-"""Parts of the room that may stay free: less than the one is not worth another try; where it is more than the other,
-all lines are in."""
+"""A log is made again with the room that it left or lacked. Not where it left less than one part in forty of the
+room, which is not worth it, nor where it left more than one part in five, for then all lines are in."""
 HEADING_TOKENS = 8
 """About what a section's heading and the empty line before it cost."""
 LENGTHS = (600, 300, 120, 40)
-"""Characters of a quotation in the goal and the task: as many as there is room for."""
+"""Characters of a quotation in the goal and the task: the longest of these that there is room for."""
 BEGINNING = 120
 """Characters of a first request that is too long for the goal."""
 REQUEST = 120
-"""Characters of the latest request in the task: it stands in the view as it is."""
+"""Characters of the latest request in the task: the view shows it in full."""
 FEWEST_WORDS, FIRST_FEW = 3, 5
-"""Words of a message that asks for something, sought among the first few: a greeting is no goal, nor an address."""
+"""Words that a first request has at least, and the number of messages in which it is sought: a greeting is no goal,
+nor is a bare address."""
 LAST_STEP = 2
-"""Messages at the end in which the assistant must have said what it was doing: since then, it has gone on."""
+"""The assistant's last words count as what it is doing if they stand in so many messages at the end: otherwise it
+has gone on since."""
 _URL = re.compile(r"\S+://\S+")
 _WORD = re.compile(r"[A-Za-z0-9_'’-]+|[^\W\x00-\x7f]")
-"""Of a script that may have no blanks between words, each sign."""
+"""A word; in scripts without blanks between words each character counts as one."""
 
 
 class Extractor:
-    """Extraction of some messages, `first` being the number of the first of them. `done` is what was done in them,
-    `start` where that counts from; `previous` the summary of what came before, `log` the lines that were kept with it.
-    Their lines are read once, however often a summary is wanted."""
+    """Extracts from some messages, `first` being the number of the first of them. `done` is what was done in them,
+    and `start` the message from which the deeds' places count; `previous` is the summary of what came before, and
+    `log` the lines kept with it. The lines are read once, however often a summary is wanted."""
 
     def __init__(
         self,
@@ -70,13 +72,13 @@ class Extractor:
         *,
         first: int = 0,
         previous: Summary | None = None,
-        log: Sequence[Line] = (),
+        log: Sequence[LogLine] = (),
         done: Sequence[Deed] = (),
         start: int = 0,
     ) -> None:
         self.messages, self.first, self.previous, self.log = messages, first, previous, log
         self.done, self.start = done, start
-        self._sizes: dict[Size, Size] = {}
+        self._sizes: dict[SizeOf, SizeOf] = {}
 
     @cached_property
     def _stock(self) -> Stock:
@@ -96,15 +98,15 @@ class Extractor:
         return Stock(lines, partial(answers, self.messages), self.first, len(self.messages))
 
     @property
-    def lines(self) -> Sequence[Line]:
-        """All that the log is chosen from, but what tools told other than files."""
+    def lines(self) -> Sequence[LogLine]:
+        """All lines the log is chosen from, except what tools said other than files."""
         return self._stock.lines
 
     @cached_property
     def _asked(self) -> list[int]:
         return [index for index, message in enumerate(self.messages) if message.origin is Origin.USER]
 
-    def summary(self, facts: Facts, room: int, size: Size) -> Summary:
+    def summary(self, facts: Facts, room: int, size: SizeOf) -> Summary:
         """The best summary in `room` tokens."""
         share = room // TASK_SHARE
         asked = [*(fact.at - self.first for fact in facts.of("user") if fact.at < self.first), *self._asked]
@@ -124,13 +126,13 @@ class Extractor:
         written |= {key: Section(key, titles[key], text) for key, text in made.items() if text}
         return Summary("checkpoint", tuple(written[key] for key in titles if key in written), VERSION)
 
-    def kept(self, log: str, size: Size) -> tuple[Line, ...]:
-        """The lines that the next extraction chooses from, where this log is shown."""
+    def kept(self, log: str, size: SizeOf) -> tuple[LogLine, ...]:
+        """The lines that the next extraction chooses from, if this log is shown."""
         return tuple(self._stock.kept(size(log), self._sizes.setdefault(size, lru_cache(maxsize=None)(size))))
 
-    def _log(self, room: int, size: Size, asked: Sequence[int]) -> str:
-        """The lines in as much room as there is. Lines have fewer tokens together than each by itself: so twice, where
-        that left room for more of them."""
+    def _log(self, room: int, size: SizeOf, asked: Sequence[int]) -> str:
+        """The log in so much room. Lines have fewer tokens together than one by one, so it is made a second time
+        where the first left room for more."""
         sized = self._sizes.setdefault(size, lru_cache(maxsize=None)(size))
 
         def made(wanted: int) -> str:
@@ -145,8 +147,8 @@ class Extractor:
         return max(fitting, key=len, default=min(text, again, key=len))
 
     def _doing(self, facts: Facts, length: int, log: str) -> str:
-        """What was said last about the task, and the last thing tried, where the log had no room for it. What comes
-        after the messages stands in the view."""
+        """What was said last about the task, and the last thing tried, where the log had no room for it. Not what
+        comes after these messages: the view shows that."""
         stop = self.first + len(self.messages)
         said, waiting = facts.first("doing"), facts.first("approval")
         spoken, lines = waiting or said, []
@@ -160,40 +162,41 @@ class Extractor:
         return "\n".join(lines)
 
 
-def extract(messages: Sequence[Message], facts: Facts, room: int, size: Size, **more: Any) -> Summary:
+def extract(messages: Sequence[Message], facts: Facts, room: int, size: SizeOf, **more: Any) -> Summary:
     """The best summary of these messages in `room` tokens, made once."""
     return Extractor(messages, **more).summary(facts, room, size)
 
 
-def _earlier(previous: Summary | None, room: int, size: Size) -> tuple[Section, ...]:
-    """What a model wrote before: it is kept as it stands, as far as there is room."""
+def _earlier(previous: Summary | None, room: int, size: SizeOf) -> tuple[Section, ...]:
+    """What a model wrote before, unchanged, as far as there is room."""
     if previous is None or previous.style != CHECKPOINT.name:
         return ()
     lasting = tuple(section for section in previous.sections if section.key not in PASSING)
     return shorten(Summary(previous.style, lasting, previous.version), room, size).summary.sections
 
 
-def _cost(text: str, size: Size) -> int:
+def _cost(text: str, size: SizeOf) -> int:
     return size(text) + HEADING_TOKENS if text else 0
 
 
-def _longest(write: Callable[[int], str], room: int, size: Size, lengths: Sequence[int] = LENGTHS) -> str:
-    """The text with the longest quotations that fit; nothing when none do."""
+def _longest(write: Callable[[int], str], room: int, size: SizeOf, lengths: Sequence[int] = LENGTHS) -> str:
+    """The text with the longest quotations that fit; "" where none do."""
     return next((text for text in map(write, lengths) if _cost(text, size) <= room), "")
 
 
 def _quote(text: str, length: int) -> str:
-    """Words of the user's own."""
+    """The user's own words, in quotation marks."""
     return f"“{below(beginning(text, length))}”"
 
 
 def _goal(facts: Facts, length: int) -> str:
-    """What the user asked first; by its beginning where it is long or a rule, for then it stands below. Nothing where a
-    summary stands for what came before: that tells the goal, and what was asked next need not be about it."""
+    """What the user asked first; only its beginning if it is long, or is a rule that stands below in full. Nothing
+    where a summary stands for what came before: that has the goal, and what was asked next may be about something
+    else."""
     said = _first_request(facts)
     if said is None or facts.first("earlier"):
         return ""
-    most = BEGINNING if any(fact.at == said.at for fact in facts.of("rule")) else length  # rules stand there whole
+    most = BEGINNING if any(fact.at == said.at for fact in facts.of("rule")) else length  # the notes show rules in full
     return f"First asked: {_quote(said.text, length if len(said.text) <= most else BEGINNING)}"
 
 
@@ -203,12 +206,12 @@ def _first_request(facts: Facts) -> Fact | None:
 
 
 def _words(text: str) -> int:
-    """How many there are; an address counts for one."""
+    """How many words a text has; an address counts as one."""
     return len(_WORD.findall(_URL.sub(" url ", head(text, LENGTHS[0]))))
 
 
 def _task(facts: Facts, length: int) -> str:
-    """What to take up: the latest request, which stands in the view itself, or what waits for the user."""
+    """What to go on with: the latest request, which the view itself shows, or the question that waits for the user."""
     asked, waiting, first = facts.first("immediate"), facts.first("approval"), _first_request(facts)
     if waiting:
         asking = quoted(beginning(waiting.text, length))
@@ -226,5 +229,5 @@ def _task(facts: Facts, length: int) -> str:
 
 
 def _is_told(words: str, log: str) -> bool:
-    """The log has the last of these words' lines."""
+    """The log has the last line of these words."""
     return words.strip().rsplit("\n", 1)[-1].strip() in log

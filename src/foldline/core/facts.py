@@ -3,8 +3,8 @@
     messages, deeds ── facts_of ──> Facts ── then ──> the facts of everything so far
 
 Each fact names the message it stands in. What the user said, ruled, decided or consented to comes from the user's own
-words alone: never from a tool, a reminder or a model. Nothing here is generated, ranked by a model, or shown: how much
-of it a checkpoint has room for is decided where it is rendered.
+words alone: never from a tool, a reminder or a model. Nothing here is generated, ranked by a model, or shown. How many
+facts a checkpoint has room for is decided in notes.py.
 """
 
 from __future__ import annotations
@@ -43,30 +43,32 @@ Kind: TypeAlias = Literal[
 ]
 _TASKS: frozenset[Kind] = frozenset({"done", "open"})
 _SINCE: frozenset[Kind] = frozenset({"approval", "doing"})
-"""What the assistant said since the user spoke: past once either speaks again."""
+"""What the assistant said since the user spoke: out of date once either of them speaks again."""
 ENDED = "ended"
-"""Stands in `about` of such words of the assistant's as `is_ended` tells of."""
+"""The value of `about` for an assistant's last words where `is_ended` holds."""
 SHORT_ANSWER = 400
-"""Characters up to which an answer to a question is a decision by itself."""
+"""An answer to a question is a decision as a whole if it has no more characters than this."""
 OFFERED = 8
-"""The assistant's last texts before an answer, in which the options may stand that it names."""
+"""How many of the assistant's texts before an answer are searched for the options that the answer names."""
 LOOK = 100_000
-"""Characters at either end of a user message in which rules and decisions are sought. What stands between is pasted:
-people tell what they want before or behind it."""
+"""Characters at either end of a user message in which rules and decisions are sought. What lies between is pasted:
+people say what they want before or after it."""
 _RUNS = re.compile(r"(?:```|~~~|</[\w-]{1,40}>)\s*\Z")
-"""How a text ends in which a command stands that is to be run …"""
+"""How a text ends that gives a command to be run: with a code fence or an element."""
 ENDING = 1_000
-"""… in so many characters of it."""
+"""Characters at the end of a text in which that ending is sought."""
 _RAN = "<bash-input>"
-"""What Claude Code sends when the user runs a command beside the agent: it answers nothing."""
+"""How the message begins that Claude Code sends when the user runs a command beside the agent: it answers no
+question."""
 MOST = {"error": 48, "reached": 24}
-"""Errors and deeds that are carried along, the newest."""
+"""How many errors and deeds are carried along: the newest."""
 
 
 class Fact(NamedTuple):
     """Words from one message. `source` is that message's identity, `at` its number in the whole history.
 
-    `about` and `key` are stored like that for every kind; what they mean for one stands below.
+    `about` and `key` have the same form in every kind of fact; what they mean for one kind is said by the properties
+    below.
     """
 
     kind: Kind
@@ -74,10 +76,10 @@ class Fact(NamedTuple):
     source: str
     at: int
     about: str = ""
-    """Other words that belong to it …"""
+    """Other words that belong to the fact, such as the question before a decision."""
     key: str = ""
-    """… and by what it is known when it is told again: the number of a task that the agent changes one by one (its text
-    may stand in an earlier span), what was tried when an error came, what was run to reach beyond the files."""
+    """What a later fact about the same thing is recognised by: the number of a task that the agent updates (its text
+    may stand in an earlier span), what was tried when an error came, or the command that reached beyond the files."""
 
     def _about(self, *kinds: Kind) -> str:
         return self.about if self.kind in kinds else ""
@@ -89,12 +91,12 @@ class Fact(NamedTuple):
 
     @property
     def cure(self) -> str:
-        """What became of an error: "" while nothing is known of it."""
+        """What cured an error; "" while nothing is known of a cure."""
         return self._about("error")
 
     @property
     def status(self) -> str:
-        """How a task stands, where that is more than done or not yet begun."""
+        """A task's status, where that is more than done or not yet begun."""
         return self._about("open", "done")
 
     @property
@@ -104,12 +106,12 @@ class Fact(NamedTuple):
 
     @property
     def repeatable(self) -> str:
-        """The kind of a deed of which only the last counts."""
+        """The kind of a deed where only the last deed of that kind counts."""
         return self._about("reached")
 
     @property
     def is_ended(self) -> bool:
-        """The assistant's words ask nothing, and nothing came after them: its turn was over, or it was stopped."""
+        """The assistant's last words ask nothing and nothing came after them: its turn was over, or it was stopped."""
         return self._about("doing") == ENDED
 
 
@@ -126,11 +128,12 @@ class Facts:
         return next(iter(self.of(kind)), None)
 
     def then(self, later: Facts) -> Facts:
-        """These facts, and those of what came after: states are replaced, words, errors and deeds add up."""
+        """These facts and those of what came after. States (tasks, what is asked) are replaced; words, errors and
+        deeds add up."""
         kinds = {fact.kind for fact in later.facts}
         past = kinds & {"immediate", "earlier", "listed"} | (_SINCE if kinds & {"immediate", *_SINCE} else frozenset())
         renewed = {fact.key for fact in later.facts if fact.kind in _TASKS and fact.key}
-        if "listed" in kinds:  # a list as a whole: of those before it nothing is left
+        if "listed" in kinds:  # a whole list replaces all lists before it
             renewed |= {"", *(fact.key for fact in self.facts if fact.kind in _TASKS and fact.key.startswith(LISTED))}
         worded, told_again = _worded(self.facts, later.facts), _told_again(later)
         kept = [
@@ -144,16 +147,17 @@ class Facts:
         return Facts(_in_order((*kept, *new)))
 
     def without(self, summaries: Set[str]) -> Facts:
-        """The same facts but for these earlier summaries."""
+        """The facts without these earlier summaries."""
         return Facts(tuple(fact for fact in self.facts if fact.kind != "earlier" or fact.text not in summaries))
 
     def ending(self, last: int, worked: int) -> Facts:
-        """The same where message `last` is the last of all, and `worked` the last of the agent's work: words that
-        something came after are not what the assistant ended with, and who goes on working does not wait."""
+        """The facts as they are if message `last` ends the conversation and `worked` is the agent's last work. Words
+        that something came after are not what the assistant ended with, and an assistant that worked on is not
+        waiting."""
         return Facts(tuple(_overtaken(fact, last, worked) for fact in self.facts))
 
     def since(self, done: Sequence[Deed]) -> Facts:
-        """The same facts, after this was done: errors may be cured by it, or left behind."""
+        """The facts after these deeds: errors may be cured by them, or left behind."""
         known = since(done)
         found = ((fact, known.cure(fact.cure, fact.key) if fact.kind == "error" else "") for fact in self.facts)
         return Facts(tuple(fact._replace(about=cure) if cure else fact for fact, cure in found if cure != FORGOTTEN))
@@ -167,8 +171,8 @@ class Facts:
 
 
 def _told_again(later: Facts) -> Callable[[Fact], bool]:
-    """Whether later facts tell an error or a deed anew: it may be cured by now, it failed once more, or it was done
-    again and only the last time counts."""
+    """A test for facts that later facts replace: an error that is cured by now or came once more, and a deed that
+    was done again where only the last counts."""
     errors, deeds = later.of("error"), later.of("reached")
     seen = {(fact.source, fact.text) for fact in errors}
     failed = {fact.key for fact in errors if fact.key and fact.cure != REFUSED}
@@ -183,15 +187,15 @@ def _told_again(later: Facts) -> Callable[[Fact], bool]:
 
 
 def _worded(earlier: Iterable[Fact], later: Iterable[Fact]) -> dict[Fact, Fact]:
-    """Tasks that were only updated: each as it was worded before, and the same words with what is known of it now."""
+    """Tasks that were only updated: maps each earlier fact to the same words with the new status."""
     updates = {fact.key: fact for fact in later if fact.kind in _TASKS and fact.key and not fact.text}
     told = {fact.key: fact for fact in earlier if fact.kind in _TASKS and fact.text and fact.key in updates}
     return {fact: updates[key]._replace(text=fact.text, source=fact.source, at=fact.at) for key, fact in told.items()}
 
 
 def _in_order(facts: Iterable[Fact]) -> tuple[Fact, ...]:
-    """Each once, in the order of their messages; of errors and deeds only the newest. A result that was shortened
-    since is the same one."""
+    """Each fact once, in the order of the messages; of errors and deeds only the newest. An error counts as the same
+    one even if its result was shortened since."""
     once = {fact._replace(source="", about="") if fact.kind in MOST else fact: fact for fact in facts}
     ordered = sorted(once.values(), key=lambda fact: fact.at)
     old = {fact for kind, most in MOST.items() for fact in [fact for fact in ordered if fact.kind == kind][:-most]}
@@ -199,7 +203,8 @@ def _in_order(facts: Iterable[Fact]) -> tuple[Fact, ...]:
 
 
 def facts_of(messages: Sequence[Message], done: Sequence[Deed], *, first: int = 0, start: int = 0) -> Facts:
-    """The facts of a span whose first message is number `first` of the history, and `start` where deeds count."""
+    """The facts of a span whose first message is number `first` of the history; the deeds' places count from
+    `start`."""
     said = _said(messages, first)
     found = (
         *_words(said),
@@ -213,7 +218,8 @@ def facts_of(messages: Sequence[Message], done: Sequence[Deed], *, first: int = 
 
 
 _Said: TypeAlias = list[tuple[int, Message]]
-"""Messages with words, each with its number in the history: few among thousands that only call and answer."""
+"""The messages with words, each with its number in the history: there are few among thousands that only call and
+answer."""
 
 
 def _said(messages: Sequence[Message], first: int) -> _Said:
@@ -223,7 +229,7 @@ def _said(messages: Sequence[Message], first: int) -> _Said:
 
 
 def _words(said: _Said) -> Iterator[Fact]:
-    """Every user message, and in it the rules and decisions."""
+    """Every user message, and the rules and decisions in it."""
     asked, offered = "", deque[str](maxlen=OFFERED)
     for number, message in said:
         if message.role == "assistant":
@@ -251,7 +257,7 @@ def attached_to(message: Message) -> str:
 
 
 def _answer(words: str, asked: str) -> Iterator[str]:
-    """What the words say to a question, if one was asked."""
+    """The user's answer to a question, if one was asked."""
     if not asked or words.endswith("?") or words.startswith(_RAN):
         return
     if len(words) <= SHORT_ANSWER:
@@ -274,7 +280,7 @@ def _telling(words: str) -> Iterator[tuple[Kind, str]]:
 
 
 def _spoken(words: str) -> Iterable[Sentence]:
-    """The sentences of a message; of one that is mostly pasted, those at its ends that are whole."""
+    """The sentences of a message; if most of it is pasted, the whole sentences at its two ends."""
     if len(words) <= 2 * LOOK:
         return sentences(words)
     first, last = tuple(sentences(words[:LOOK])), tuple(sentences(words[-LOOK:]))
@@ -305,7 +311,7 @@ def _reached(messages: Sequence[Message], done: Sequence[Deed], first: int, star
 
 
 def _now(said: _Said, messages: Sequence[Message]) -> Iterator[Fact]:
-    """What the user asked last, what the assistant was doing since or with what it ended, and what it waits for."""
+    """What the user asked last, what the assistant did since or ended with, and what it waits for."""
     newest = next((index for index in range(len(said) - 1, -1, -1) if own_words(said[index][1])), -1)
     if newest >= 0:
         at, message = said[newest]
@@ -320,17 +326,19 @@ def _now(said: _Said, messages: Sequence[Message]) -> Iterator[Fact]:
 
 
 def _goes_on(message: Message, messages: Sequence[Message]) -> bool:
-    """Work was done after its words: whoever asks and waits does nothing meanwhile."""
+    """Work was done after these words, so they wait for nothing: an assistant that asks and waits does nothing
+    meanwhile."""
     return messages[last_work(messages)] is not message
 
 
 def last_work(messages: Sequence[Message]) -> int:
-    """Where the agent said or did something last, or was answered; -1: nowhere."""
+    """The last message in which the agent said or did something or got a result; -1 if there is none."""
     return next((at for at in range(len(messages) - 1, -1, -1) if _is_work(messages, at)), -1)
 
 
 def _is_work(messages: Sequence[Message], at: int) -> bool:
-    """Words, calls, results; of what a client reports besides, only what answers a command in a text."""
+    """The message is work: words, calls or results. Other messages under the tool's name count only as the answer to
+    a command in a text."""
     message = messages[at]
     if message.calls or message.results:
         return True
@@ -349,7 +357,7 @@ def _overtaken(fact: Fact, last: int, worked: int) -> Fact:
 
 
 def _earlier(said: _Said) -> Iterator[Fact]:
-    """The newest summary that somebody else wrote into the conversation: all that is left of what it stands for."""
+    """The newest summary that somebody else wrote into the conversation: nothing else is left of what it stands for."""
     found = next((pair for pair in reversed(said) if retells(pair[1])), None)
     if found is not None:
         at, message = found
@@ -357,7 +365,7 @@ def _earlier(said: _Said) -> Iterator[Fact]:
 
 
 def now_of(messages: Sequence[Message], done: Sequence[Deed], *, first: int = 0, start: int = 0) -> Facts:
-    """The facts of a span that tell how things stand: tasks, errors, what is asked and awaited."""
+    """The facts of a span that say how things stand: tasks, errors, deeds, what is asked and awaited."""
     states = (
         *_tasks(messages, done, first, start),
         *_troubles(messages, done, first, start),

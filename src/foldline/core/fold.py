@@ -3,7 +3,8 @@
     messages, start, front ── Base.view ──> messages ── prove ──> or BrokenPromise
 
 What is proved: calls and results pair up, every system message is there, the newest user message is there. Sizes are
-held against limits.py; rules are counted where the notes are written. It neither summarises nor decides where to cut.
+checked in limits.py; rules are counted where the notes are written. This module neither summarises nor decides where to
+cut.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ class Base:
 
 
 def newest_user(messages: Sequence[Message]) -> int | None:
-    """The index of the user's newest own message."""
+    """The index of the newest message with words of the user's own."""
     return next((index for index in range(len(messages) - 1, -1, -1) if own_words(messages[index])), None)
 
 
 def standing(messages: Sequence[Message], stop: int) -> tuple[int, ...]:
-    """The system messages before `stop`. Of those that say the same only the last: an agent that repeats a reminder
-    all day would fill the window with it."""
+    """The system messages before `stop`. Of several with the same text only the last: an agent that repeats a
+    reminder all day would fill the window with it."""
     last: dict[str, int] = {}
     for index, message in enumerate(messages[:stop]):
         if message.role == "system":
@@ -52,9 +53,9 @@ def standing(messages: Sequence[Message], stop: int) -> tuple[int, ...]:
 
 
 def carried(message: Message, length: int = 0, name: str = "") -> Message:
-    """A user message as it stands behind a checkpoint: without results, whose calls are folded, and without a summary
-    that a client joined to it, which the notes quote. Where only `length` characters of it are to be shown, without
-    pictures, and by its two ends if that is shorter, with the name of the whole between them."""
+    """A user message as it stands behind a checkpoint: without results, since their calls are folded, and without a
+    summary that a client joined to it, since the notes quote that. With `length`, it has no pictures, and only its
+    two ends with the name of the whole between them, if that is shorter."""
     if message.results:
         message = message.with_parts(part for part in message.parts if type(part) is not ToolResult)
     if retells(message) and own_words(message):
@@ -72,13 +73,13 @@ def carried(message: Message, length: int = 0, name: str = "") -> Message:
 
 
 def _marked(before: str, left_out: Iterable[str], after: str, name: str) -> str:
-    """Two pieces of a message, and between them what is missing."""
+    """Two pieces of a message, and between them what is left out."""
     what = " and ".join(filter(None, left_out))
     return f"{before}\n[… {what} of this message left out here; original {name} …]\n{after}".rstrip("\n")
 
 
 def guiding(messages: Sequence[Message], but: int | None = None) -> int | None:
-    """The index of the newest message that carries the project's instructions, if one does other than `but`."""
+    """The index of the newest message that carries the project's instructions, other than `but`, if there is one."""
     backwards = range(len(messages) - 1, -1, -1)
     return next((index for index in backwards if index != but and guides(messages[index])), None)
 
@@ -103,8 +104,8 @@ def prove(
     *,
     clamped: bool = False,
 ) -> None:
-    """Raises BrokenPromise where the view is not what was promised. Give its pairing if you have it; `clamped` where
-    the newest user message is shown in part, and the receipt says so."""
+    """Raises BrokenPromise where the view is not what was promised. Pass its pairing if you have it; pass `clamped`
+    where the newest user message is shown in part and the receipt says so."""
     pairing = pairing or pair(view, grammar)
     if pairing.orphans or pairing.duplicates:
         raise BrokenPromise("a result stands in the view without its call")
@@ -125,10 +126,10 @@ def prove(
 
 
 def _are_said(missing: Sequence[Message], view: Sequence[Message]) -> bool:
-    """Others in the view say the very same."""
+    """Other messages in the view say the very same."""
     return not missing or set(map(_said, missing)) <= set(map(_said, view))
 
 
 def _said(message: Message) -> str:
-    """Its text; of one that has none, what tells it from others."""
+    """The message's text; if it has none, its identity."""
     return message.text or message.identity

@@ -2,9 +2,9 @@
 
     conversation, digests, recalled, returned ── ground_of ──> Ground
 
-A history that was folded before comes in one of two ways: whole again, and its plan is recalled; or as the view it was
-given, and the checkpoint in it is known by its text. Either way, what the checkpoint stands for is found here, and what
-is new. Nothing is folded here.
+A history that was folded before comes back in one of two ways: whole, and its plan is recalled; or as the view we made
+of it, and the checkpoint in it is recognised by its text. Either way, this module finds what the checkpoint stands for
+and what is new. Nothing is folded here.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from foldline.core.usertext import guide_in, guides, own_words
 from foldline.model import Conversation, Grammar, Message
 
 UNSEEN, WHOLE = ViewPlan("", 0), Base()
-"""How a history is shown that nothing was done to."""
+"""The plan and the base of a history that nothing was done to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """`past` is the checkpoint that stands for messages[:begin], if one does; `shown` the one that is in the view."""
+    """The history and how it is shown. `past` is the checkpoint that stands for messages[:begin], if there is one;
+    `shown` is the one in the view."""
 
     conversation: Conversation
     messages: tuple[Message, ...]
@@ -39,20 +40,21 @@ class Ground:
     begin: int = 0
     """The first message that no checkpoint stands for."""
     moved: bool = False
-    """The view does not extend the last one: the client divides its messages otherwise, or pins others."""
+    """The view does not extend the last one: the client divides its messages differently, or pins others."""
     pinned: tuple[Message, ...] = ()
-    """Messages that stay as they are."""
+    """Messages that pruning leaves as they are."""
     returned: tuple[Checkpoint, ...] = ()
     """Checkpoints that are among the messages themselves."""
 
     @property
     def number(self) -> int:
-        """The number of that message in the whole history, however often it was folded."""
+        """The number of message `begin` in the whole history, however often that was folded."""
         return self.past.stop if self.past else self.begin
 
     @property
     def pins(self) -> tuple[int, ...]:
-        """What was pinned before. A view whose end was folded has all before it in its plan, and that is no pin."""
+        """What was pinned before. Where a conversation's end was folded, the plan lists all messages before it;
+        these are no pins."""
         return () if self.shown and self.shown.recipe.direction == "from" else self.plan.pins
 
     @property
@@ -69,13 +71,13 @@ class Given:
     messages: tuple[Message, ...]
     digests: tuple[str, ...]
     pairing: Pairing
-    """Of the messages."""
+    """The pairing of the messages."""
     returned: tuple[tuple[int, Checkpoint], ...] = ()
     pins: tuple[int, ...] = ()
 
 
 def ground_of(given: Given, recalled: Recalled | None) -> Ground:
-    """What the history is shown as so far."""
+    """How the history is shown so far."""
     if recalled and recalled.checkpoint:
         found = _again(given, recalled.plan, recalled.checkpoint)
         if found:
@@ -92,11 +94,11 @@ def _pinned(given: Given) -> set[int]:
 
 
 def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | None:
-    """The view as its plan says; None where what the checkpoint covers is not all there."""
+    """The view as its plan says, or None where the messages the checkpoint covers are not all there."""
     messages = given.messages
     suffix = checkpoint.recipe.direction == "from"
     start = _found(given, plan, checkpoint)
-    if start is None or (suffix and start != plan.start):  # what stands before its pivot is known by numbers
+    if start is None or (suffix and start != plan.start):  # the plan knows those before its pivot by number
         return None
     moved = start != plan.start
     pins = () if moved else plan.pins
@@ -125,7 +127,7 @@ def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | Non
 
 
 def _guided(plan: ViewPlan, messages: Sequence[Message]) -> tuple[ViewPlan, bool]:
-    """The plan with the project's instructions where they stand now, and whether they are others than they were."""
+    """The plan with the project's instructions at their present place, and whether their text has changed."""
     if plan.guide is None:
         return plan, False
     same = plan.guide < len(messages) and guide_in(messages[plan.guide]).identity == plan.guide_as
@@ -135,7 +137,7 @@ def _guided(plan: ViewPlan, messages: Sequence[Message]) -> tuple[ViewPlan, bool
 
 
 def _found(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> int | None:
-    """Where the covered part ends, also in a list that is divided otherwise than the plan knows it."""
+    """Where the covered part ends, even if the client divides the list differently than the plan knew it."""
     if checkpoint.skeleton not in given.digests:
         return None
     start = given.digests.index(checkpoint.skeleton) + 1 + plan.silent
@@ -155,9 +157,9 @@ def silent_before(digests: Sequence[str], start: int) -> int:
 
 
 def _fed_back(ground: Ground, at: int, checkpoint: Checkpoint) -> Ground:
-    """A list that is the last view and more: up to its checkpoint everything is as it was shown.
+    """The ground of a list that is the last view and more: up to its checkpoint everything stays as it was shown.
 
-    A user message carried behind the checkpoint is one that the checkpoint covers.
+    A user message carried behind the checkpoint counts as covered by it.
     """
     suffix = checkpoint.recipe.direction == "from"
     said = checkpoint.facts.of("user")
@@ -178,7 +180,7 @@ def _fed_back(ground: Ground, at: int, checkpoint: Checkpoint) -> Ground:
 
 
 def _is_guide(message: Message) -> bool:
-    """It was shown for the project's instructions: what is pinned has words of the user's beside them."""
+    """The message was shown as the project's instructions: a pinned one has words of the user's as well."""
     return guides(message) and not own_words(message)
 
 
@@ -199,18 +201,18 @@ def front_again(
 
 
 def behind(front: Sequence[Message], ground: Ground, pairing: Pairing, start: int) -> Pairing | None:
-    """The pairing of a view of this front and then messages[start:]; None where the front has steps of its own."""
+    """The pairing of the view `front` + messages[start:]; None where the front has steps of its own."""
     if any(message.role not in ("user", "system") or message.results for message in front):
         return None
     return within(ground, pairing, start, len(ground.messages), at=len(front))
 
 
 def within(ground: Ground, pairing: Pairing, start: int, stop: int, at: int = 0) -> Pairing:
-    """The pairing of messages[start:stop] in a list that has them from `at` on, out of that of the whole where no cycle
-    lies across."""
+    """The pairing of messages[start:stop] in a list where they begin at `at`, taken from the pairing of the whole
+    unless a cycle crosses a border."""
     inner = [cycle for cycle in pairing.cycles if cycle.stop > start and cycle.start < stop]
     across = any(cycle.start < start or cycle.stop > stop for cycle in inner)
     if across or pairing.orphans or pairing.duplicates:
         alone = pair(ground.messages[start:stop], ground.conversation.grammar)
-        return moved(alone, -at) if at else alone
-    return moved(Pairing(tuple(inner)), start - at) if start != at else Pairing(tuple(inner))
+        return moved(alone, at) if at else alone
+    return moved(Pairing(tuple(inner)), at - start) if start != at else Pairing(tuple(inner))

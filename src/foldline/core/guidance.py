@@ -3,8 +3,8 @@
     ground, decision ── guided ──> a fold that leaves the message that carries them where it is
 
 An agent sends them once, at the beginning of its history: folded with it they would be gone, for nobody sends them
-again. They are the program's words, so nothing is read from them but what they want of summaries; files that a caller
-names are in memory_files. How the rest is folded is in compaction.py.
+again. They are the program's words, so no rules or facts are read from them; files that a caller names are in
+memory_files. How the rest is folded is in compaction.py.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ from foldline.core.usertext import guide_in
 from foldline.errors import CannotFit
 
 MOST = 0.25
-"""Share of what a view is to have that they may take. Larger ones are folded, and counted."""
+"""Share of a view's target size that they may take. Larger instructions are folded, and counted as left out."""
 LEFT_OUT = "project instructions"
 
 
 def guided(
     ground: Ground, options: Options, budget: Budget, meter: Meter, decision: Decision, story: Story
 ) -> Generator[Asking, list[Any], Folded | None]:
-    """A fold that shows them as they are. Where they would cost the view, or one of the user's rules, they give way."""
-    guide = guiding(ground.messages, newest_user(ground.messages))  # that one stays anyway
+    """A fold that shows the instructions as they are. They give way where they would cost the view, or one of the
+    user's rules."""
+    guide = guiding(ground.messages, newest_user(ground.messages))  # the newest user message stays anyway
     if guide is None or guide in options.pins:
         return (yield from Compaction(ground, options, budget, meter, decision, story).run())
     if guide < ground.begin:  # what they want of summaries counts for spans that they do not stand in, too

@@ -1,6 +1,6 @@
 """Which section of a style a line opens, by whatever name, number or mark a model gives the heading.
 
-    line, style ── opens ──> Opened (heading, what follows on the line) or None
+    line, style ── opens ──> HeadingLine (heading, what follows on the line) or None
 
 Headings by mark (`## Goal`, `**Goal**`) are always looked for; labels (`Goal: …`) only where a text has no `#` at all,
 for the same words also begin ordinary lines.
@@ -14,9 +14,9 @@ from typing import NamedTuple
 from foldline.core.styles import Heading, Style, plain
 
 LONGEST = 120
-"""Characters of a heading: what is longer is prose."""
+"""Characters of a heading at most: what is longer is prose."""
 SPARE_WORDS = 2
-"""Words a heading may have beside those of the section it means."""
+"""Words that a heading may have besides those of the section it means."""
 
 _MARKED = re.compile(r" {0,3}(?:#{1,6}[ \t\xa0]+|#{2,6}(?!#))(?P<title>\S.*)", re.S)
 _BOLD = re.compile(r" {0,3}(?:\d{1,2}[.)][ \t]+)?\*\*(?P<title>[^*]{1,120})\*\*:?[ \t\r]*$")
@@ -27,15 +27,15 @@ _LABEL = re.compile(
 )
 
 
-class Opened(NamedTuple):
+class HeadingLine(NamedTuple):
     """The section a line opens, and the text that follows the heading on it."""
 
     heading: Heading
     text: str = ""
 
 
-def opens(line: str, style: Style, *, loose: bool = False) -> Opened | None:
-    """The section that begins here, if one does. `loose`: a bare label will do."""
+def opens(line: str, style: Style, *, loose: bool = False) -> HeadingLine | None:
+    """The section that begins on this line, if one does. With `loose`, a bare label is enough."""
     marked = _MARKED.match(line)
     if marked:
         return _marked(marked["title"], style)
@@ -46,20 +46,20 @@ def opens(line: str, style: Style, *, loose: bool = False) -> Opened | None:
     return _opened(named(label["title"], style), label["text"]) if label else None
 
 
-def _marked(title: str, style: Style) -> Opened | None:
+def _marked(title: str, style: Style) -> HeadingLine | None:
     heading = named(title, style)
     if heading:
-        return Opened(heading)
+        return HeadingLine(heading)
     name, colon, text = title.partition(":")
     return _opened(_by_name(name, style), text) if colon else None
 
 
-def _opened(heading: Heading | None, text: str = "") -> Opened | None:
-    return Opened(heading, text.strip()) if heading else None
+def _opened(heading: Heading | None, text: str = "") -> HeadingLine | None:
+    return HeadingLine(heading, text.strip()) if heading else None
 
 
 def named(title: str, style: Style) -> Heading | None:
-    """The section a title means: by its name, another name, or all its words and few others."""
+    """The section a title means: by its name, by another name, or by having all the words of a name and few others."""
     found = _by_name(title, style)
     if found or len(title) > LONGEST:
         return found

@@ -36,7 +36,7 @@ _IDENTIFIER = re.compile(
 _PLACE = re.compile(
     r"(?:^[^\w]*|\b(?:step|section|phase|task|part|item|chapter|point|version|python|node|§)\s*)$", re.I
 )
-"""What stands before the number of a part, or of a program's version: it counts nothing."""
+"""What stands before the number of a section or of a program's version: such a number is not looked up."""
 _DECIMAL = re.compile(r"(?<![\w.])\d{1,12}\.\d{1,12}(?!\d)")
 _FAMOUS = """
 javascript typescript github gitlab bitbucket pytorch numpy tensorflow devops youtube linkedin wordpress powershell
@@ -44,20 +44,21 @@ websocket websockets jetbrains camelcase pascalcase snake_case dataframe node.js
 express.js three.js d3.js chart.js openai deepmind postgres macos iphone ipad ebay
 """
 _KNOWN = frozenset(_FAMOUS.split())
-"""Written like identifiers, known to everyone: a summary may say JavaScript where the source says JS."""
+"""Names that are written like identifiers and known to everyone: a summary may say JavaScript where the source says
+JS."""
 _FOLDERS = """
 src lib app apps test tests docs packages pkg cmd internal bin etc usr var tmp home opt
 """
 _ROOTS = frozenset(_FOLDERS.split())
-"""Folders by which a path of bare words is told from words joined by a slash."""
+"""First folders that tell a path of bare words from words joined by a slash."""
 _PREFIXES = """
 UTF UCS SHA MD ISO RFC PEP AES RSA HMAC GPT ES ECMA IEEE ARM HTTP TLS SSL ASCII BASE LATIN CP MIT GPL LGPL BSD IPV USB
 EC DDR COVID MP PR MR TASK PHASE STEP PART ITEM ROUND TEST DAY WEEK LEVEL TIER TOP
 """
 _STANDARDS = frozenset(_PREFIXES.split())
-"""Before a number no tracker's letters: UTF-8, SHA-256, PR-12."""
+"""Letters that before a number name a standard or an item of a list, not a ticket: UTF-8, SHA-256, PR-12."""
 LOOK_BACK = 40
-"""Characters before a decimal in which it is sought what it counts."""
+"""Characters before a decimal in which `_PLACE` is sought."""
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
@@ -73,7 +74,7 @@ def identifiers(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _ordinary(kind: str, name: str) -> bool:
-    """A year, words joined by a slash, the name of a standard."""
+    """It is no identifier: a year, words joined by a slash, the name of a standard."""
     if kind == "path":
         return name[0] not in "/~." and not re.search(r"[._]", name) and name.split("/")[0] not in _ROOTS
     if kind == "ticket":
@@ -96,16 +97,13 @@ class Source:
         return frozenset(_DECIMAL.findall(self._text))
 
     def lacks(self, line: str) -> bool:
-        """The line is an invention: a place or number in it is nowhere here, or most of its names are not.
-
-        A single symbol among known ones may be a name that was only planned.
-        """
+        """The line is invented: the source lacks a place or number in it, or most of its names."""
         names = list(identifiers(line))
         absent = [kind for kind, name in names if not self.has(kind, name)]
         return any(kind != "symbol" for kind in absent) or 2 * len(absent) > len(names)
 
     def has(self, kind: str, name: str) -> bool:
-        """The name stands there. A path may stand there in pieces, a hash by its beginning, a number in groups, a
+        """The source has the name. It may have a path in pieces, a longer form of a hash, a number in groups, or a
         decimal with more places."""
         if kind == "path":
             return self._stands(name) or all(map(self._stands, filter(lambda step: step.strip("~."), name.split("/"))))
@@ -133,11 +131,11 @@ class Source:
 
 
 def _rounds_to(number: str, name: str) -> bool:
-    """A summary may tell a number with fewer places than its source has."""
+    """The number rounds to this name: a summary may give fewer places than its source."""
     places = len(name.partition(".")[2])
     return abs(Decimal(number) - Decimal(name)) <= Decimal(5).scaleb(-places - 1)
 
 
 def _joins(outer: str, inner: str) -> bool:
-    """Two characters that belong to one word."""
+    """The two characters belong to one word."""
     return all(character.isalnum() or character == "_" for character in (outer or " ", inner))

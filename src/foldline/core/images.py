@@ -25,6 +25,7 @@ MOST = 4_784
 """Tokens of the dearest picture under that rule; also what a picture of unknown size counts as."""
 
 TILE, TILE_TOKENS, TILE_BASE = 512, 170, 85
+TILED_LONG, TILED_SHORT = 2_048, 768
 """OpenAI's published rule: 85 tokens and 170 for each tile of 512 pixels, once the picture fits 2,048 by 768."""
 
 _WHITE = str.maketrans("", "", " \t\r\n")
@@ -57,13 +58,13 @@ def _by_area(width: int, height: int) -> int:
 
 
 def _by_tiles(width: int, height: int) -> int:
-    scale = min(1.0, 2_048 / max(width, height))
-    scale *= min(1.0, 768 / (min(width, height) * scale))
+    scale = min(1.0, TILED_LONG / max(width, height))
+    scale *= min(1.0, TILED_SHORT / (min(width, height) * scale))
     return TILE_BASE + TILE_TOKENS * math.ceil(width * scale / TILE) * math.ceil(height * scale / TILE)
 
 
 def _decode(data: str, size: int) -> bytes:
-    """The first bytes of base64 text: line breaks and the URL alphabet are understood, damage gives b""."""
+    """The first bytes of base64 text. Line breaks and the URL alphabet are understood; damaged text gives b""."""
     text = data[: size * 2].translate(_WHITE)[: (size + 2) // 3 * 4]
     text = text[: len(text) // 4 * 4].replace("-", "+").replace("_", "/")
     try:

@@ -2,8 +2,8 @@
 
     messages, memory files ── compact_instructions ──> text for the request
 
-Sought in the user's own words and in memory files, also as coding agents send them along, never in what a tool printed
-or a model wrote. What it says goes into a request as a quotation; whether to obey is not decided here.
+They are sought in the user's own words and in memory files, also where coding agents send these along, never in what a
+tool printed or a model wrote. What they say goes into a request as a quotation; whether to obey is not decided here.
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ _BORDER = re.compile(
     r"IMPORTANT: this context may or may not[^\n]*)[ \t\r]*$",
     re.M,
 )
-"""Between the project's files and what a coding agent puts around them."""
+"""Lines that a coding agent puts around the project's files."""
 _HEADING = re.compile(
     r" {0,3}(?:(?P<marks>#{1,6})[ \t]+(?P<title>\S.{0,200})|\*\*(?P<bold>[^*\n]{1,200})\*\*:?[ \t\r]*)$", re.S
 )
 BOLD = 7
-"""The level of a heading that is only in bold type: below all others."""
+"""The level of a heading that is only in bold type: it ranks below all others."""
 _TITLE = re.compile(r"\W*(?:compact(?:ion)?|summary|summari[sz]ation) instructions?\W*", re.I)
 
 
 def compact_instructions(messages: Sequence[Message], memory_texts: Iterable[str] = ()) -> str:
-    """All such sections, the memory files' first. Where they are too long the latest count, and the rest is said."""
+    """All such sections, the memory files' first. Where they are too long the latest are kept, and the text says how
+    many are left out."""
     said = [message for message in messages if message.origin is Origin.USER]
     sent = (_BORDER.sub("# -", guide_in(message).text) for message in messages if guides(message))
     texts = (*memory_texts, *sent, *filter(None, map(own_words, said)))
@@ -54,7 +55,7 @@ def _shortened(section: str, room: int) -> str:
 
 
 def _sections(text: str) -> Iterator[str]:
-    """What stands under such headings, up to the next heading of their level. Code is no heading."""
+    """The text under each such heading, up to the next heading of its level. A line of code is never a heading."""
     lines = text.split("\n")
     level, section = 0, list[str]()
     for line, inside in zip(lines, fenced(lines), strict=True):

@@ -1,10 +1,10 @@
-"""Checkpoints that come back joined with what stood beside them: some clients put what the user says in a row into one
-message.
+"""Checkpoints that come back in one message with what stood beside them, as some clients join the user's words.
 
     message ── notes_in ──> texts in it that may be checkpoints        message, known ── parted ──> the messages it was
     conversation, options ── divided ──> the same with those messages, and with their places
 
-Which of the texts are checkpoints, the archive knows by their hash. A message that is one by itself is not divided.
+Which of these texts are checkpoints, the archive knows by their hash. A message that is nothing but a checkpoint is not
+divided.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from foldline.core.usertext import BEGINS, ENDS, strip
 from foldline.model import EMPTY, Conversation, Message, Origin, Part, Text
 
 _MARK = "\x00"
-"""Stands for a text where only its place matters."""
+"""Stands in for a text whose place alone matters."""
 
 
 def notes_in(message: Message) -> tuple[str, ...]:
-    """Texts in it that may be checkpoints, where there is anything beside them. One that a client quotes in an element
-    of its own is none."""
+    """Texts in a message that may be checkpoints; none if the message is nothing but one. A checkpoint that a client
+    quotes inside an element of its own does not count."""
     if message.role != "user" or message.origin is not Origin.USER or BEGINS not in message.text:
         return ()
     texts = (part.text for part in message.parts if type(part) is Text)
@@ -33,13 +33,13 @@ def notes_in(message: Message) -> tuple[str, ...]:
 
 
 def _is_said(text: str, start: int, stop: int) -> bool:
-    """It does not stand inside an element that a client put there."""
+    """The text does not stand inside an element that a client put there."""
     return _MARK in strip(f"{text[:start]}{_MARK}{text[stop:]}")
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
-    """Where such texts begin, at the beginning of a line, and end. What begins last before an end is what ends there: a
-    checkpoint has no such line inside."""
+    """Where such texts begin and end. Each begins a line; of several beginnings before an end the last one counts,
+    since no checkpoint has such a line inside."""
     at = 0
     while (end := text.find(ENDS, at)) >= 0:
         start = end
@@ -51,7 +51,7 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def parted(message: Message, known: Container[str]) -> tuple[Message, ...]:
-    """The messages it was joined from: each checkpoint by itself, and what stood between them."""
+    """The messages that this one was joined from: each checkpoint by itself, and what stood between them."""
     groups: list[list[Part]] = [[]]
     for part in chain.from_iterable(_pieces(part, known) for part in message.parts):
         if type(part) is Text and part.text in known:
@@ -62,7 +62,8 @@ def parted(message: Message, known: Container[str]) -> tuple[Message, ...]:
 
 
 def _pieces(part: Part, known: Container[str]) -> Iterator[Part]:
-    """A part, or what stands in it before, between and behind checkpoints. The fields of the part go with the last."""
+    """A part, or the checkpoints in it and what stands before, between and behind them. The part's other fields go
+    with the last piece."""
     if type(part) is not Text:
         yield part
         return
@@ -82,7 +83,7 @@ def _pieces(part: Part, known: Container[str]) -> Iterator[Part]:
 def divided(
     conversation: Conversation, options: Options, apart: Sequence[Sequence[Message]], known: Container[str]
 ) -> tuple[Conversation, Options]:
-    """The conversation with several messages in the place of one, and the options with their places in it."""
+    """The conversation with these messages in place of each joined one, and the options with the new positions."""
     messages = tuple(chain.from_iterable(apart))
     starts = tuple(accumulate(map(len, apart), initial=0))
     places = (at for pin in options.pins for at in range(starts[pin], starts[pin + 1]))

@@ -3,8 +3,8 @@
     Evidence ── Judge;  unit, place ── fault ──> the fault or None
                                     ── trimmed ──> the deed without what is claimed for it
 
-A section or a heading of the model's own makes what stands below it binding. How words are told to be whose is in
-echoes.py, user_claims.py and consent.py; what becomes of faulty lines is audit.py's matter.
+A section, or a heading of the model's own, can make the lines below it binding. Whose words a line has is decided in
+echoes.py, user_claims.py and consent.py; what happens to faulty lines, in audit.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from foldline.core.consent import Consents
 from foldline.core.echoes import Heard, is_by, is_owned, repeats
 from foldline.core.facts import Facts
 from foldline.core.identifiers import Source
-from foldline.core.line_intent import as_order, commands, quotes, reads_as_words, told, unquoted
+from foldline.core.line_intent import as_order, commands, orders_in, quotes, reads_as_words, unquoted
 from foldline.core.markup import bare
 from foldline.core.pieces import TITLES
 from foldline.core.plainly import unmasked
@@ -47,19 +47,20 @@ OWN_HEADINGS = frozenset(
         "your plan",
     }
 )
-"""Headings under which the program itself speaks or quotes the user: no model writes there."""
+"""Headings under which only the program speaks or quotes the user: a model must not write there."""
 
 _RULES = re.compile(r"rule|instruct|constraint|prefer|polic|guideline", re.I)
-"""In a heading of the model's own, what makes the lines below it rules …"""
+"""Words that, in a heading of the model's own, make the lines below it rules."""
 _ORDERING = re.compile(rf"{_RULES.pattern}|next|to-?do|action|must|always", re.I)
-"""… or something else that someone must have said …"""
+"""Words that, in a heading of the model's own, make the lines below it orders, which someone must have given."""
 _TELLING = re.compile(rf"{_ORDERING.pattern}|require|user|step|task|\byou\b|first|remember|order|mandat|duty", re.I)
-"""… or something to obey."""
+"""Words that, in a heading of the model's own, make the lines below it binding: no tool's order may stand there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a summary may rest on: everything in the span, and of it what everyone said and what tools printed."""
+    """What a summary may rest on: everything in the span, and within it what people or the assistant said and what
+    tools printed."""
 
     everything: str
     spoken: Heard
@@ -67,7 +68,7 @@ class Evidence:
     facts: Facts
 
 
-class Place(NamedTuple):
+class LinePlace(NamedTuple):
     """Where a line stands. A heading of the model's own can make what stands below it binding, or forged."""
 
     key: str
@@ -78,16 +79,16 @@ class Place(NamedTuple):
     aside: bool = False
 
     @classmethod
-    def of(cls, key: str) -> Place:
+    def of(cls, key: str) -> LinePlace:
         return cls(key, key in BINDING or not key, key in BINDING, key == "constraints")
 
-    def under(self, unit: Unit) -> Place:
-        """The place of what comes with this unit."""
+    def under(self, unit: Unit) -> LinePlace:
+        """The place of the lines that this unit opens."""
         if unit.text == HEARSAY:
             return self._replace(aside=True)
         if not unit.title:
             return self
-        above = self if unit.label else Place.of(self.key)
+        above = self if unit.label else LinePlace.of(self.key)
         return above._replace(
             binding=above.binding or unit.opens or _TELLING.search(unit.title) is not None,
             ordering=above.ordering or _ORDERING.search(unit.title) is not None,
@@ -97,7 +98,7 @@ class Place(NamedTuple):
 
 
 class Judge:
-    """The evidence, as the lines of a summary are held against it."""
+    """Judges the lines of one summary by the evidence."""
 
     def __init__(self, evidence: Evidence) -> None:
         self._consents = Consents(evidence.facts)
@@ -109,7 +110,7 @@ class Judge:
     def invented(self, line: str) -> Fault | None:
         return "invented" if self._source.lacks(unmasked(line)) else None
 
-    def fault(self, unit: Unit, place: Place, before: str) -> Fault | None:
+    def fault(self, unit: Unit, place: LinePlace, before: str) -> Fault | None:
         if place.aside and (unit.text == HEARSAY or bare(unit.text) in self._aside):
             return None
         text = unit.headed or unit.text
@@ -122,8 +123,9 @@ class Judge:
             return "invented"
         return self._unsaid(unit, place)
 
-    def trimmed(self, line: str, unit: Unit, place: Place) -> Trimmed | None:
-        """The line without what it claims for the user, where the deed it tells of is known and nothing is binding."""
+    def trimmed(self, line: str, unit: Unit, place: LinePlace) -> Trimmed | None:
+        """The line without what it claims for the user, where its deed is known and nothing in it is binding; else
+        None."""
         if place.binding or unit.stop > unit.start + 1 or unit.headed or unit.title or unit.code:
             return None
         trim = without(line, self._claims_too_much)
@@ -137,7 +139,7 @@ class Judge:
             return True
         return quotes(text) and not self._claims.bears(text if stems(unquoted(text)) else f"{before} {text}")
 
-    def _unsaid(self, unit: Unit, place: Place) -> Fault | None:
+    def _unsaid(self, unit: Unit, place: LinePlace) -> Fault | None:
         if unit.code and not reads_as_words(unit.text):
             return None
         if place.rules and self._consents.loosens(unit.text):
@@ -150,11 +152,11 @@ class Judge:
         return all(is_owned(form, self._shown, self._said) for form in filter(None, (text, as_order(text))))
 
 
-def _orders(unit: Unit, place: Place, quoted: bool) -> Iterator[str]:
-    """What a unit tells to do: all of it where that is binding, else what is put as an order."""
+def _orders(unit: Unit, place: LinePlace, quoted: bool) -> Iterator[str]:
+    """The orders in a unit: all of it where its place is binding, else the parts worded as orders."""
     if place.binding or quoted:
         yield unit.text
     if place.ordering and (order := as_order(unit.text)):
         yield order
     if not (place.ordering or quoted or unit.code):
-        yield from told(unit.text)
+        yield from orders_in(unit.text)

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 _VOWELS = "aeiou"
 _LETTER = r"[^\W\d_]"
 _SMALL = r"[^\W\d_A-Z]"
-"""A letter that goes on with the part of an identifier before it: in errorCode, C is none."""
+"""A letter that continues a part of an identifier; a capital does not: in errorCode, C begins a new part."""
 
 
 def pattern(words: Iterable[str]) -> re.Pattern[str] | None:
-    """One linear-time pattern for all the words; None when there are none."""
+    """One linear-time pattern for all the words; None where there are no words."""
     wanted = [word.strip() for word in words if word.strip()]
     plain = [word for word in wanted if word.isascii() and word.isalpha()]
     choices = [f"(?i:{re.escape(word)})" for word in wanted if word not in plain]
@@ -40,7 +40,8 @@ def _whole(words: Sequence[str]) -> str:
 
 
 def inflections(word: str) -> set[str]:
-    """The word as English bends it: plural, past, -ing. Regular forms only; an odd one more does no harm."""
+    """The word with its English endings: plural, past, -ing. Only regular forms; a form that does not exist does no
+    harm."""
     stem = word[:-1] if word.endswith("e") and len(word) > 1 else word
     forms = {word, stem + "ed", stem + "ing"}
     if word.endswith("y") and len(word) > 1 and word[-2] not in _VOWELS:

@@ -2,20 +2,20 @@
 
     lines, the chosen ones ── laid_out ──> the chosen ones in order, marks between them
 
-What was often used stands together at the top, since where it stood tells nothing. Behind a line of which others of the
-same text or call are missing stands a mark; a heading that says little by itself goes with what it announces. Which
-lines are chosen is in choosing.py, what they look like in logtext.py.
+What was often used stands together at the top, since its place in the log says nothing. A mark follows a line if later
+lines of the same text or call are missing; a heading that says little by itself is dropped if what it announces is.
+Which lines are chosen is decided in choosing.py, and what they look like in logtext.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 
-from foldline.core.loglines import GAP, OFTEN, Line, announces, closes, is_bracket
+from foldline.core.loglines import GAP, OFTEN, LogLine, announces, closes, is_bracket
 
 
-def laid_out(lines: Sequence[Line], chosen: Mapping[int, Line], often: Container[int]) -> list[Line]:
-    """The lines that are chosen, by their places; `often` are those that were often used."""
+def laid_out(lines: Sequence[LogLine], chosen: Mapping[int, LogLine], often: Container[int]) -> list[LogLine]:
+    """The chosen lines in order, with marks for gaps; `often` are the places of those that were often used."""
     first = min((line.message for line in chosen.values()), default=0)
     top = [chosen[place] for place in sorted(chosen) if place in often]
     rest = {place: line for place, line in chosen.items() if place not in often}
@@ -31,15 +31,16 @@ def laid_out(lines: Sequence[Line], chosen: Mapping[int, Line], often: Container
     return found
 
 
-def _is_gap(lines: Sequence[Line], place: int, chosen: Container[int], told: Container[str]) -> bool:
-    """Behind this line others of its text or call are missing. Arguments of one line stand alone, and what somebody
-    said may stand elsewhere; code is torn by whatever is missing. What tools said is quoted by the line."""
+def _is_gap(lines: Sequence[LogLine], place: int, chosen: Container[int], told: Container[str]) -> bool:
+    """True if lines that follow this one in the same text or call are missing, so that a mark is needed. Code needs
+    one for any missing line but a bracket; speech and arguments need none for lines shown elsewhere, nor for whole
+    arguments. What tools said needs none: each line is quoted by itself."""
     for after in range(place + 1, len(lines)):
         line, entry = lines[after], lines[place].entry
         if after in chosen or line.is_quoted:
             return False
         if line.kind == "aside" and line.entry != entry and line.entry[:3] == entry[:3]:
-            continue  # told in passing, among the others
+            continue  # said in passing, between the other lines
         if line.entry != entry:
             return False
         silent = is_bracket(line.text) if line.is_text else closes(line.text)

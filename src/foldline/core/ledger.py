@@ -2,10 +2,10 @@
 
     deeds ── ledger_of ──> Ledger ── then ──> the ledger of everything so far
 
-It is read off tool calls and their results, by the names and arguments real agents use, and from shell commands where
-they leave no doubt. A call that failed, or has no result, changed nothing. The order is that of the first touch, so the
-same history gives the same text. Where the agent commits, it is known what it changed since. It is written into
-checkpoints by the program, never left to a model.
+It is read from tool calls and their results, by the names and arguments that real agents use, and from shell commands
+where these leave no doubt. A call that failed, or has no result, changed nothing. Files stand in the order of their
+first touch, so the same history gives the same text. Where the agent commits, the ledger knows what it changed since.
+The program writes it into checkpoints; a model never does.
 
 A path has one form, however a tool wrote it: `./a.py` is `a.py`. Whether `a.py` is `/work/a.py` is not known here.
 """
@@ -24,11 +24,12 @@ from foldline.core.shell import Touch
 from foldline.core.text import head
 
 MOST_COMMANDS = 40
-"""Commands kept, the newest: older ones are in the archive."""
+"""The newest commands are kept, so many of them: older ones are in the archive."""
 LONGEST_COMMAND = 1_000
-"""Characters of a command that are kept: longer ones are scripts, and told by how they begin."""
+"""Characters of a command that are kept: a longer one is a script, and its beginning says what it is."""
 _AS_IT_IS = re.compile(r"~|[A-Za-z]:|.*?(?:\\|://)", re.S)
-"""Windows paths, addresses, and what a home folder stands for: `..` and `//` mean something else there."""
+"""Paths that keep their form: Windows paths, addresses and paths in a home folder, where `..` and `//` mean
+something else."""
 
 
 class Command(NamedTuple):
@@ -40,33 +41,35 @@ class Command(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """`files` maps each path to what was done to it, in the order of the first touch; `moves` are all (from, to).
+    """What was done to files, and what ran. `files` maps each path to what was done to it, in the order of the first
+    touch; `moves` are all (from, to).
 
-    A path that bears "deleted" is gone; whatever was done to it before is still told.
+    A path marked "deleted" is gone; what was done to it before is still recorded.
     """
 
     files: tuple[tuple[str, frozenset[str]], ...] = ()
     moves: tuple[tuple[str, str], ...] = ()
     commands: tuple[Command, ...] = ()
     committed: bool | None = None
-    """The agent's last commit is known; False: it may have committed since, or taken something back; None: it did
-    neither."""
+    """True: the agent's last commit is known. False: it may have committed since, or taken something back. None: it
+    did neither."""
     since: tuple[str, ...] = ()
-    """What it changed, moved or deleted after that, the latest last; everything where it made none."""
+    """What the agent changed, moved or deleted after its last commit, the latest last; everything where it made
+    none."""
 
     @property
     def modified(self) -> tuple[str, ...]:
-        """Written or edited, and still there."""
+        """Files that were written or edited, and are still there."""
         return self._with({"written", "edited"}, without={"deleted"})
 
     @property
     def read_only(self) -> tuple[str, ...]:
-        """Read, and never changed."""
+        """Files that were read and never changed."""
         return self._with({"read"}, without={"written", "edited", "deleted"})
 
     @property
     def deleted(self) -> tuple[str, ...]:
-        """Gone, and not to another place."""
+        """Files that were deleted, not moved."""
         left = {old for old, _ in self.moves}
         return tuple(path for path in self._with({"deleted"}, without=set()) if path not in left)
 
@@ -95,7 +98,7 @@ class Ledger:
         )
 
     def as_of(self, later: Ledger) -> Ledger:
-        """The same, and of commits what is known after that."""
+        """The same ledger, with what is known of commits after the later one."""
         both = self.then(later)
         return replace(self, committed=both.committed, since=both.since)
 
@@ -138,7 +141,7 @@ def ledger_of(done: Iterable[Deed]) -> Ledger:
 
 
 def _tidied(touched: Iterable[Touch]) -> Iterator[Touch]:
-    """The touches with each path in its one form. What is moved to where it is does not move."""
+    """The touches with each path in its one form. A move to the same place is dropped."""
     for action, *paths in touched:
         path, to = map(_one_form, paths)
         if path != to:
@@ -146,12 +149,12 @@ def _tidied(touched: Iterable[Touch]) -> Iterator[Touch]:
 
 
 def _one_form(path: str) -> str:
-    """The path as shell commands are told with it, too."""
+    """The path in the form in which paths from shell commands are recorded, too."""
     return path if not path or _AS_IT_IS.match(path) else posixpath.normpath(path)
 
 
 def _enter(files: dict[str, frozenset[str]], moves: list[tuple[str, str]], touch: Touch) -> None:
-    """A path that is touched is there again, unless it was just deleted or moved away."""
+    """Records a touch. A touched path exists again, unless it was just deleted or moved away."""
     if touch.action == "moved":
         moves.append((touch.path, touch.to))
         _do(files, touch.path, "deleted")
@@ -165,12 +168,12 @@ def _do(files: dict[str, frozenset[str]], path: str, action: str) -> None:
 
 
 def _last(paths: Sequence[str]) -> tuple[str, ...]:
-    """Each once, where it stands last."""
+    """Each path once, at its last place."""
     return tuple(dict.fromkeys(reversed(paths)))[::-1]
 
 
 def _newest(backwards: Iterable[Command]) -> tuple[Command, ...]:
-    """The newest commands, each only where it ran last, out of all of them from the last to the first."""
+    """The newest commands, each at its last run only; given all commands from the last to the first."""
     last: dict[str, Command] = {}
     for command in backwards:
         if len(last) == MOST_COMMANDS:

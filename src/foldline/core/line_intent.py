@@ -1,9 +1,9 @@
 """What a line of a summary does, wherever it stands: tells someone to act, or has the user say something.
 
-    plain line ── told ──> the orders in it;  ── quotes ──> words put into the user's mouth or not
+    plain line ── orders_in ──> the orders in it;  ── quotes ──> words put into the user's mouth or not
 
-What reports an order ("the log says: …", "Ran X") gives none. Lines come as plainly.py writes them; whether the order
-or the words are anyone's is told in echoes.py.
+A line that only reports an order ("the log says: …", "Ran X") has none. Lines come as plainly.py writes them; whether
+someone really gave the order or said the words is decided in echoes.py.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from foldline.core.markup import bare
 from foldline.core.stems import ACTING, ORDERS, stem
 
 _BOX = re.compile(r"(?:>\s?|[-+•|]\s|\d{1,3}[.)]\s)*(?:\[\s?\]|[☐□⬜])")
-"""Something still to do."""
+"""A box that is not ticked: something still to do."""
 _PART = re.compile(r"(?<=[.;!?])\s+|,\s+(?:and\s+)?then\s+|。|；")
 _LEAD = re.compile(r"[^\w\s]?\s?(?:\d{1,3}[.)]\s)?\W*")
 _REPORTS = re.compile(
@@ -26,7 +26,7 @@ _REPORTS = re.compile(
     r"method\w* to)\b",
     re.I,
 )
-"""Before an order: it is told of, not given."""
+"""Words before an order that show it is reported, not given."""
 _PAST = re.compile(
     r"(?:(?:i|we|just|already|successfully|then|also)\s)*(?:\w+ed|ran|wrote|found|made|got|read|built|was|were|did|had|"
     r"sent|began|gave|took|kept|saw|chose)\b",
@@ -49,7 +49,7 @@ _DUTY = re.compile(
     r"required:) (?P<verb>\w+)",
     re.I,
 )
-"""What has to be deleted is to be deleted by someone."""
+"""A duty in the passive: what has to be deleted is to be deleted by someone."""
 
 _COMMANDS = re.compile(r"(?:todo\s?:|you (?:must|have to|need to|should)\b)", re.I)
 _PROSE = re.compile(r"\W{0,4}\w[\w'’-]*[,:]?(?:\s+[\w'’-]+[,:]?){3,}")
@@ -60,7 +60,7 @@ _LATER = re.compile(
     r"outstanding|required|needed|to|from|into|on|at|in|for|with)\b.{0,200})?)\W*$",
     re.I,
 )
-"""A deed named behind what it is done to: "the log to be deleted", "log deletion pending"."""
+"""A deed that is named after its object: "the log to be deleted", "log deletion pending"."""
 
 _ROLE = r"(?:user|human|operator)"
 _SAYS = (
@@ -84,14 +84,14 @@ _USERS = re.compile(
     r"(?:用户|用戶).{0,6}(?:要求|想|说|說|希望)|ユーザー.{0,12}(?:依頼|希望|言|指示)|사용자.{0,12}(?:원|요청|말|지시)",
     re.I,
 )
-"""A line that puts words into the user's mouth."""
+"""Forms of a line that puts words into the user's mouth."""
 
 
 _WANTED = re.compile(rf"\b{_ROLE} (?:had |has |also |really )?(?:wanted|hoped|meant)\b", re.I)
 
 
-def told(line: str) -> Iterator[str]:
-    """What is to be done by it: what a box not ticked says, each order, a duty to act on something."""
+def orders_in(line: str) -> Iterator[str]:
+    """The orders in a line: the whole line with an unticked box or a wish of the user's, each order, a duty to act."""
     if _BOX.match(line) or _WANTED.search(line):
         yield line
     for part in _PART.split(line):
@@ -114,17 +114,17 @@ def _orders(part: str) -> Iterator[str]:
 
 
 def commands(line: str) -> bool:
-    """It says itself that it is to be done, wherever it stands."""
+    """The line itself says that it is to be done, wherever it stands."""
     return _BOX.match(line) is not None or _COMMANDS.match(bare(line)) is not None
 
 
 def reads_as_words(code: str) -> bool:
-    """A line of code that is none: several words in a row, and no sign that only code has."""
+    """Prose in a code block: several words in a row, and no sign that only code has."""
     return _PROSE.match(code) is not None and _CODE.search(code) is None
 
 
 def as_order(line: str) -> str:
-    """A line that names a deed behind what it is done to, turned into an order; "" where it does not."""
+    """The line turned into an order if it names a deed after its object; else ""."""
     found = _LATER.match(bare(line))
     deed = (found["verb"] or found["noun"]) if found else ""
     return f"{deed} {found['what']}{found['rest']}" if found and stem(deed.casefold()) in ORDERS else ""
@@ -135,11 +135,11 @@ def quotes(line: str) -> bool:
 
 
 def attribution(line: str) -> tuple[str, str]:
-    """What stands before the words that name the user as the one who speaks, and what behind them."""
+    """What stands before and behind the words that name the user as the speaker."""
     found = _USERS.search(line)
     return (line[: found.start()], line[found.end() :]) if found else ("", line)
 
 
 def unquoted(line: str) -> str:
-    """Without what says that they are the user's words."""
+    """The line without the words that name the user as the speaker."""
     return _USERS.sub(" ", line)

@@ -1,8 +1,9 @@
 """A line of the work log: whose it is, what it belongs to, and what it weighs beside others.
 
-    Line (text, label, message, weight, kind)    no label: the agent says it; "tool output …": a tool; else a call
+    LogLine (text, label, message, weight, kind)    no label: the agent says it; "tool output …": a tool; else a call
 
-Values, and what can be told from them alone. Where lines come from is in worklog.py, which are chosen in choosing.py,
+Values, and what can be derived from them alone. Where lines come from is in worklog.py, which are chosen in
+choosing.py,
 how they are written down and read again in logtext.py.
 """
 
@@ -13,43 +14,44 @@ from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
 Kind: TypeAlias = Literal["whole", "inner", "aside", "told", "seen"]
-"""Says something by itself; is from inside an argument; was told in passing; is a line of what a tool answered; is a
-line of a file that was read."""
+"""What a line is, in this order: it says something by itself; it is from inside an argument; it was said in passing;
+a tool said it in an answer; it stands in a file that was read."""
 WHY = 1.5
-"""Weight of a line in which the agent says why: what went wrong, what mended it. Readers miss that most. And of what it
-reports when it is done."""
+"""Weight of a line in which the agent says why (what went wrong, what mended it), and of lines it reports when it is
+done: readers miss these most."""
 CAUSE = 3.0
-"""The same of a line in which it says what was wrong."""
+"""Weight of a line in which the agent says what was wrong."""
 LOOKED = 0.8
-"""The same of what was searched for or read: without what was found it tells little."""
+"""Weight of what was searched for or read: without what was found it says little."""
 GAP = "…"
-"""A line that stands for those left out of a text or call."""
+"""The text of a line that stands for lines left out of a text or call."""
 TOOL = "tool output"
 _TOOLS = re.compile(rf"(?:\d+ )?{TOOL}(?::|$)")
-"""A label with it, and with a number where it is read again: a file may be called so as well."""
+"""A tool's label, perhaps behind a number where it is read again. The whole form is needed: a file may be named so
+as well."""
 OFTEN = "often used"
-"""The label of arguments that were used again and again, wherever that was."""
+"""The label of arguments that were used again and again, in any place."""
 FAILED, REFUSED = ", failed", ", refused"
-"""Behind the label of a call that did not succeed …"""
+"""Suffixes of the label of a call that did not succeed."""
 UNDONE = re.compile(f"(?:{FAILED}|{REFUSED})$")
-"""… whichever it was."""
+"""Finds either of these suffixes."""
 PLAIN_CALLS = ("command: ", "pattern: ")
-"""How a call begins that needs no label: that a command was run and something searched for is seen."""
+"""How the text of a call begins that needs no label: one can see that a command was run or something searched for."""
 GOALS = re.compile(
     r"(?:command|cmd|script|pattern|query|url|path|file_path|filePath|absolute_path|target_file|notebook_path): "
 )
 _CLOSES = re.compile(
     r"\s*(?:[\])}][\])};,]*(?:\s?(?:else|finally|catch)\b[^{}]{0,40}\{)?|(?:else|try|finally):|else|fi|done|esac|end)\s*$"
 )
-"""A line that only ends what others began, or parts it: it costs little, and without it code looks torn."""
+"""A line that only ends or separates what others began: it costs little, and code without it looks torn."""
 _BRACKET = re.compile(r"\s*(?:[\])}][\])};,]*|fi|done|esac|end)\s*$")
-"""One of them that only ends: that it is missing can be seen."""
+"""A line that only closes brackets or a block: a reader sees when it is missing."""
 LONGEST_HEADING, TELLING_HEADING = 80, 5
-"""Characters of a line that only announces others; and words of a heading that says something by itself."""
+"""Characters at most of a line that only announces others; and words from which a heading says something by itself."""
 _HEADING = re.compile(r"#{1,6} .*$|\*\*[^*]{1,80}\*\*$")
 _INTRODUCES = re.compile(r".*[^:]:(?:\*\*)?$")
 _STANDS_OUT = re.compile(r"\s*(?:#{1,6} |\d{1,3}[.)] |(?:[-*] )?\*\*)")
-"""A heading, an item that has a number, a line that begins in bold type."""
+"""How a line begins that stands out: a heading, an item with a number, bold type."""
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 _EXPLAINS = re.compile(
     r"\b(?:because|root cause|turns? out|caused by|due to|which means|(?:that|this) is why|fixed|resolved|works now|"
@@ -65,30 +67,31 @@ _FINDS = re.compile(
 )
 
 
-class Line(NamedTuple):
+class LogLine(NamedTuple):
     """A line, the label of the entry it is in, and the index of its message (below 0: before the messages at hand)."""
 
     text: str
     label: str
     message: int
     weight: float = 1.0
-    """What it tells a reader who has only this line, beside others of its kind."""
+    """How much it says to a reader who has only this line, compared with others of its kind."""
     kind: Kind = "whole"
     call: int = 0
-    """Which part of its message it is from, if it is from a call."""
+    """Which part of its message it is from, where that is a call."""
     plain: bool = False
-    """What kind of call that is can be seen where it begins."""
+    """A reader can see from its beginning what kind of call it is."""
     times: int | None = None
-    """How often it was written, where that is known from before."""
+    """How often it was written, where an earlier log says so."""
     reread: bool = False
-    """It is read from the text of an earlier log: its label is as it stood there, and its message known by order."""
+    """It is read from the text of an earlier log: its label is as it stood there, and of its message only the order
+    is known."""
 
     reports: bool = False
-    """It is of what the agent said last before the user spoke again."""
+    """It is part of what the agent said last before the user spoke again."""
 
     @property
     def entry(self) -> tuple[int, str, int, bool]:
-        """What lines stand together by. What was told in passing stands alone."""
+        """The key by which lines stand together. What was said in passing stands alone."""
         return self.message, self.label, self.call, self.kind != "aside"
 
     @property
@@ -97,7 +100,7 @@ class Line(NamedTuple):
 
     @property
     def is_quoted(self) -> bool:
-        """It stands in ticks of its own: a tool's word, and not a line of a file between fences."""
+        """It is shown in ticks of its own: a tool's words, other than a line of a file."""
         return self.is_tools and self.kind != "seen"
 
     @property
@@ -107,43 +110,43 @@ class Line(NamedTuple):
 
     @property
     def is_spoken(self) -> bool:
-        """The agent says it; a number before what it says is that of the message."""
+        """The agent says it. A label that is only a number is that of the message."""
         return not self.label or self.label.isdigit()
 
     @property
     def is_whole(self) -> bool:
-        """It is an argument of a call as a whole, and says what was done rather than how."""
+        """It is a whole argument of a call, and says what was done rather than how."""
         return self.kind == "whole" and self.text != GAP and not self.is_spoken and not self.is_tools
 
     @property
     def is_goal(self) -> bool:
-        """It names a file, a command or what was searched for, as a whole."""
+        """It is a whole argument that names a file, a command or a search."""
         return self.is_whole and GOALS.match(self.text) is not None
 
     @property
     def is_done(self) -> bool:
-        """It is of a call that is not known to have failed, or to have been refused."""
+        """It is from a call that is not known to have failed or been refused."""
         return not UNDONE.search(self.label)
 
     @property
     def is_plain(self) -> bool:
-        """What it is can be seen without its label. What tools say always has one."""
+        """A reader can see without its label what it is. What tools say always has a label."""
         return not self.label or (self.plain and self.text.startswith(PLAIN_CALLS) and not self.is_tools)
 
 
 @lru_cache(maxsize=1_024)
 def is_tools(label: str) -> bool:
-    """What stands behind it was said by a tool."""
+    """A label of what a tool said."""
     return TOOL in label and _TOOLS.match(label) is not None
 
 
 def weight_of(said: str) -> float:
-    """What a line weighs that the agent says."""
+    """The weight of a line that the agent says."""
     return CAUSE if _FINDS.search(said) else WHY if _EXPLAINS.search(said) else 1.0
 
 
-def announces(line: Line) -> bool:
-    """The agent says nothing in it without what comes next: a short heading, or words that end in a colon."""
+def announces(line: LogLine) -> bool:
+    """The agent's words mean nothing without what comes next: a short heading, or words that end in a colon."""
     text = line.text.strip()
     if not line.is_spoken or len(text) > LONGEST_HEADING:
         return False
@@ -153,7 +156,7 @@ def announces(line: Line) -> bool:
 
 
 def stands_out(line: str) -> bool:
-    """One who skims a text reads it."""
+    """A reader who skims a text reads this line."""
     return _STANDS_OUT.match(line) is not None
 
 

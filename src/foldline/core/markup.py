@@ -1,7 +1,7 @@
 """Markdown as far as summaries need it: code fences, list items, and lines guarded from being misread.
 
-A line that would be read as something it is not gets a backslash before it, and loses one when it is read: so any
-text can stand inside a section. Knows no headings; whoever calls says which lines are special.
+A line that would be misread gets a backslash before it, and loses one when it is read: so any text can stand inside a
+section. This module knows no headings; the caller says which lines are special.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 ITEM = re.compile(r"(?:[-*+•]|\d{1,4}[.)])(?:[ \t]+|$)")
-"""What a list item begins with."""
+"""How a list item begins."""
 _OPENING = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,4}[.)])[ \t]+)?(?P<mark>`{3,}|~{3,})[^`]*$")
 _CLOSING = re.compile(r"[ \t]*(?P<mark>`{3,}|~{3,})[ \t\r]*$")
 _GUARD = re.compile(r"([ \t]*)(\\*)")
 
 
 def fenced(lines: Sequence[str]) -> list[bool]:
-    """Which lines belong to a code fence, its borders included. A fence that is never closed is none."""
+    """Which lines belong to a code fence, its borders included. An unclosed fence does not count."""
     inside = [False] * len(lines)
     closing = [_mark(_CLOSING, line) for line in lines]
     reach = _reach(closing)
@@ -25,7 +25,7 @@ def fenced(lines: Sequence[str]) -> list[bool]:
     while at < len(lines):
         kind, length = _mark(_OPENING, lines[at])
         end = at
-        if length and length <= reach[at].get(kind, 0):  # it is closed: looking for the end costs no line twice
+        if length and length <= reach[at].get(kind, 0):  # the fence is closed: no line is searched twice for its end
             ends = (number for number in range(at + 1, len(lines)) if closing[number][0] == kind)
             end = next(number for number in ends if closing[number][1] >= length)
             inside[at : end + 1] = [True] * (end + 1 - at)
@@ -34,13 +34,13 @@ def fenced(lines: Sequence[str]) -> list[bool]:
 
 
 def _mark(pattern: re.Pattern[str], line: str) -> tuple[str, int]:
-    """The kind of fence that a line opens or closes, and how long its mark is; 0 for none."""
+    """The kind of fence that a line opens or closes, and the length of its mark; ("", 0) if it does neither."""
     found = pattern.match(line) if "```" in line or "~~~" in line else None
     return (found.group("mark")[0], len(found.group("mark"))) if found else ("", 0)
 
 
 def _reach(closing: Sequence[tuple[str, int]]) -> list[Mapping[str, int]]:
-    """For each line the longest mark of either kind that closes a fence behind it."""
+    """For each line, the longest closing mark of either kind in the lines after it."""
     found: list[Mapping[str, int]] = []
     longest: Mapping[str, int] = {}
     for kind, length in reversed(closing):
@@ -80,7 +80,7 @@ def _pieces(line: str) -> tuple[str, str, str]:
 
 
 def tidy(text: str) -> str:
-    """No more than one empty line in a row outside code, plain line ends, nothing at the ends."""
+    """The text with at most one empty line in a row outside code, plain line ends, and nothing blank at its ends."""
     lines = re.sub(r"\r+\n", "\n", text).strip().split("\n")
     kept: list[str] = []
     for line, inside in zip(lines, fenced(lines), strict=True):

@@ -2,7 +2,7 @@
 
     messages, pairing ── mend_pairs ──> messages, and a Repair for each thing moved, quoted, added or dropped
 
-What else a provider may refuse (ids, emptiness, who speaks first) is in repair.py, which begins with this.
+What else a provider may refuse (ids, emptiness, who speaks first) is in repair.py, which calls this first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ ORPHAN = "[a tool's answer, whose call ({id}) is not in this conversation:]\n{te
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """One thing mended: what kind, in which message (of the list as that kind of mending found it), for which call."""
+    """One thing mended: what kind, in which message (counted in the list as it was before that kind of mending), for
+    which call."""
 
     kind: str
     message: int
@@ -39,7 +40,7 @@ def mend_pairs(
 
 
 def _in_place(messages: Sequence[Message], cycle: ToolCycle, grammar: Grammar) -> bool:
-    """All calls are answered, not by the step itself, and where the grammar demands it right behind it."""
+    """All calls are answered by messages other than the step, and right behind it where the grammar demands that."""
     only = cycle.answers[0] if len(cycle.answers) == 1 else None
     if only and only.message == cycle.step_stop == cycle.stop - 1:  # as nearly always
         return messages[only.message].role != "assistant"
@@ -48,7 +49,7 @@ def _in_place(messages: Sequence[Message], cycle: ToolCycle, grammar: Grammar) -
     if not grammar.adjacent:
         return True
     last = max(answer.message for answer in cycle.answers if answer)
-    between = range(cycle.step_stop, last + 1)  # it may be bound to steps behind that
+    between = range(cycle.step_stop, last + 1)  # the cycle may be bound to later steps
     if grammar.results == "joined" and not grammar.merges and len(between) > 1:
         return False
     ahead = (part for index in between[:-1] for part in messages[index].parts)
@@ -56,7 +57,7 @@ def _in_place(messages: Sequence[Message], cycle: ToolCycle, grammar: Grammar) -
 
 
 def _is_tidy(message: Message, grammar: Grammar) -> bool:
-    """Its results stand before everything else, or alone where nothing else may stand beside them."""
+    """The results stand before everything else, or alone where the grammar allows nothing beside them."""
     if len(message.parts) == len(message.results):
         return True
     kinds = [type(part) is ToolResult for part in message.parts]
@@ -64,9 +65,9 @@ def _is_tidy(message: Message, grammar: Grammar) -> bool:
 
 
 class _Mender:
-    """Walks the list once and writes it anew, with the results of the wrong cycles taken out and set in place.
+    """Walks the list once and rewrites it, with the results of the wrong cycles taken out and put in place.
 
-    A quotation may not part a step from its answers: it waits until the cycle it stands in is over.
+    A quotation must not separate a step from its answers, so it waits until the cycle it stands in is over.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class _Mender:
             self.quotes = []
 
     def mended(self, index: int, message: Message) -> Iterator[Message]:
-        """The message without what does not belong in it; not at all when nothing is left."""
+        """The message without what does not belong in it; nothing where nothing is left."""
         results: list[Part] = []
         others: list[Part] = []
         nth = -1
@@ -131,7 +132,7 @@ class _Mender:
         return False
 
     def quote(self, kind: str, label: str, place: Place, result: ToolResult) -> None:
-        """What the tool said, labelled; its pictures behind it."""
+        """Quotes what the tool said, labelled, with its pictures behind it."""
         lines = (part.text if isinstance(part, Text) else f"[{part.kind}]" for part in result.content)
         self.quotes.append(Text(label.format(id=result.call_id, text="\n".join(lines))))
         self.quotes.extend(part for part in result.content if isinstance(part, Media))
@@ -139,7 +140,7 @@ class _Mender:
         self.told.add((result.call_id, result.ref))
 
     def split(self, index: int, message: Message, results: list[Part], others: list[Part]) -> Iterator[Message]:
-        """Results first, then the rest: in one message where the grammar allows it."""
+        """The message with its results first; as one message where the grammar allows it."""
         if (*results, *others) == message.parts and _is_tidy(message, self.grammar):
             yield message
             return

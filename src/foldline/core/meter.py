@@ -23,20 +23,22 @@ from foldline.core.sizes import NOTHING, Counter, Size, Sizer, Work
 from foldline.model import Conversation, Head, Message, Notice
 
 RATIO_LEAST, RATIO_MOST = 0.5, 2.5
-"""The ratio stays within these multiples of the prior: no tokenizer in use is further away, so a report that is, is not
-about this prompt (a truncated one, a sum over several calls)."""
+"""The ratio stays within these multiples of the prior. No tokenizer in use is further off, so a report beyond them
+is not about this prompt: it is of a truncated one, or a sum over several calls."""
 
 HIDDEN = 1_000
 """Tokens a provider may add unseen (its own preamble for tools, safety text) before a report counts as implausible."""
 
 HEADLESS = 60_000
-"""The same where only messages were given: the system prompt and the tools of a large agent are reported with them."""
+"""The same allowance where only messages were given: the report then includes the system prompt and the tools of
+what may be a large agent."""
 
 RATIO_INERTIA = 1_000
-"""The ratio so far weighs as much as so many tokens: a greeting does not move it, a real prompt does."""
+"""The present ratio weighs as much as so many tokens of a report: a greeting does not move it, a real prompt does."""
 
 UNSURE_SHARE = 0.2
-"""With more media and thinking than this share, a report says more about them than about the tokenizer."""
+"""Where media and thinking are more than this share of the text, a report says more about them than about the
+tokenizer."""
 
 PRIOR_SPREAD = 0.30
 """How far a tokenizer's ratio may lie from the prior before anything was reported."""
@@ -48,7 +50,7 @@ ANCHOR_SPREAD = 0.01
 """How far the same prompt may differ between two reports: reminders, dates, cache marks."""
 
 ANCHOR_LOSS = 0.25
-"""A report is dropped when more than this share of what it was about is no longer there."""
+"""A report is dropped once more than this share of its prompt is gone."""
 
 TRACKS = 4
 """Conversations remembered at once: an agent, its sub-agents, a branch."""
@@ -66,7 +68,8 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """A conversation's size: the best estimate, bounds that hold the truth, our own count, bytes to be sent."""
+    """A conversation's size: the best estimate, bounds that enclose the true number, our own count, and the bytes to
+    be sent."""
 
     tokens: int
     low: int
@@ -86,7 +89,7 @@ class Lesson:
 
 
 class _Anchor(NamedTuple):
-    """A report, the prompt it was about, and how many of that prompt's messages the conversation still begins with."""
+    """A report, the prompt it was about, and how many messages of that prompt the conversation still begins with."""
 
     reported: int
     head: Head
@@ -110,7 +113,7 @@ class _Track:
 
     @property
     def kept(self) -> Size:
-        """What of the reported prompt is still there."""
+        """The part of the reported prompt that is still there."""
         if self.anchor is None:
             return NOTHING
         messages = self.sums[self.anchor.shared]
@@ -118,7 +121,7 @@ class _Track:
 
     @property
     def report(self) -> _Anchor | None:
-        """The report, while enough of what it was about is still there."""
+        """The report, as long as enough of its prompt is still there."""
         anchor = self.anchor
         if anchor is None or anchor.then.minus(self.kept).raw > ANCHOR_LOSS * anchor.then.raw:
             return None
@@ -185,7 +188,7 @@ class Meter:
         return Lesson(self.ratio, True)
 
     def _not_within(self, track: _Track) -> list[_Track]:
-        """Reports about other conversations: a report about a beginning of this one has had its day."""
+        """The reports about other conversations: one about a beginning of this conversation is superseded."""
         return [old for old in self._learnt if shared(old.messages, track.messages) < len(old.messages)]
 
     def _nothing(self, code: str, text: str) -> Lesson:
@@ -197,7 +200,7 @@ class Meter:
         return reported > 0 and least <= reported <= most
 
     def _adjust(self, size: Size, reported: int, before: _Anchor | None) -> None:
-        """Move the ratio by what came since the last report, or by the whole prompt when this is the first."""
+        """Move the ratio by what came since the last report, or by the whole prompt if this is the first report."""
         if before is not None:
             size, reported = size.minus(before.then), reported - before.reported
         if size.media + size.thinking > UNSURE_SHARE * size.text or not self._plausible(size, reported, 0):
@@ -207,7 +210,8 @@ class Meter:
         self._spread = LEARNT_SPREAD
 
     def _tally(self, now: Size, reported: int, kept: Size, gone: Size) -> Tally:
-        """The report covers `kept` and `gone`; the rest of `now` is counted, and so is what is taken off."""
+        """The tally where the report covers `kept` and `gone`; the rest of `now` is counted, and so is what is
+        subtracted."""
         new = now.minus(kept)
         middle = reported + self.ratio * (new.text - gone.text) + new.media - gone.media
         low = reported * (1 - ANCHOR_SPREAD) - self.ratio * kept.thinking + self._low(new) - self._high(gone)
@@ -225,7 +229,7 @@ class Meter:
         return self.ratio * ((1 + self._spread) * size.text + size.error) + size.media
 
     def _follow(self, conversation: Conversation) -> _Track:
-        """The conversation's own track: what it shares with one seen before is taken over, the rest is counted."""
+        """The conversation's own track: what it shares with an earlier one is taken over, the rest is counted."""
         head, messages = conversation.head, conversation.messages
         (base, same), anchor = self._nearest(messages)
         known = base is not _EMPTY and _same_head(base.head, head)
@@ -237,7 +241,7 @@ class Meter:
         return track
 
     def _nearest(self, messages: tuple[Message, ...]) -> tuple[tuple[_Track, int], _Anchor | None]:
-        """The track that shares most with these messages, and the report that does."""
+        """The track that shares most messages with these, and the report that does."""
         base, longest, anchor = _EMPTY, 0, None
         for track in (*self._recent, *self._learnt):
             same = shared(track.messages, messages)

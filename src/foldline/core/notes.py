@@ -2,8 +2,8 @@
 
     facts, ledger, room ── notes ──> Notes (text, what was left out)
 
-Every line is a piece with a rank; pieces are taken in the order of rank while there is room, and shown in the order of
-their sections. What did not fit is counted and said.
+Every line is a piece with a rank. Pieces are taken in the order of rank while there is room, and shown in the order of
+their sections. What did not fit is counted, and the notes say how much that is.
 """
 
 from __future__ import annotations
@@ -20,25 +20,27 @@ from foldline.core.pieces import RANKS, ROOT, TITLES, Piece, files, states
 from foldline.core.user_pieces import LONG_MESSAGE, said
 
 TOGETHER = 30
-"""Pieces have a thirtieth fewer tokens together than each by itself."""
+"""Pieces have about one part in thirty fewer tokens together than one by one."""
 TRIES = 3
-"""How often more pieces are chosen, where those that are in left room for another, …"""
+"""How many times more pieces are tried where the chosen ones leave room."""
 NEARLY = 2
-"""… or half of it: together with the others it has fewer tokens than by itself."""
+"""Another try is made if the next piece has at most so many times the tokens left: together with others it takes
+fewer than by itself."""
 WHOLE = 3
-"""Characters for each token of a checkpoint up to which a user message is shown as it is, pasted blocks and all, where
-the others leave room for it: three quarters of the checkpoint. What a user pasted is mostly what is to be done."""
+"""Characters, for each token of a checkpoint, up to which a user message is shown as it is, pasted blocks included,
+where the other pieces leave room: about three quarters of the checkpoint. What a user pasted is mostly what is to be
+done."""
 SNAPSHOT_LENGTH = 400
 """Characters of each message that the snapshot shows."""
 WORDS, NEEDED = 4.5, 5.6
-"""The last rank of what nothing else can bring back: the user's words, and what stands for folded ones; and the last of
-what a checkpoint should not be without."""
+"""The last rank of what nothing else can bring back (the user's words, and what stands for folded ones), and the
+last rank of what a checkpoint should always have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """The sections as text, how many pieces of each found no room, how many of the user's messages are shown in part;
-    and how many of the rules that found no room are none of a plan's."""
+    """The sections as text, how many pieces of each found no room, how many of the user's messages are shown in
+    part, and how many rules found no room, those of plans not counted."""
 
     text: str
     tokens: int
@@ -47,13 +49,20 @@ class Notes:
     lost: int = 0
 
 
-def notes(facts: Facts, ledger: Ledger, room: int, size: Callable[[str], int], told: str = "", whole: int = 0) -> Notes:
-    """As much as fits, the most important first. Where there is no room even to say what is missing, nothing.
+def notes(
+    facts: Facts, ledger: Ledger, room: int, size: Callable[[str], int], summary_text: str = "", whole: int = 0
+) -> Notes:
+    """As much as fits, the most important first; "" where there is no room even to say what is missing.
 
-    What stands in `told`, the summary above the notes, is not said again. A user message of up to `whole` characters is
-    shown as it is, pasted blocks and all.
+    What stands in `summary_text`, the summary above the notes, is not repeated. A user message of up to `whole`
+    characters is
+    shown as it is, pasted blocks included.
     """
-    found = [*said(facts, told, max(whole, LONG_MESSAGE)), *states(facts, told), *files(ledger, told)]
+    found = [
+        *said(facts, summary_text, max(whole, LONG_MESSAGE)),
+        *states(facts, summary_text),
+        *files(ledger, summary_text),
+    ]
     noted, kept = _best(found, room, size)
     standing, shown = _standing(kept), set(kept)
     if any(piece.is_again and piece not in shown and not piece.is_told(standing) for piece in found):
@@ -64,7 +73,7 @@ def notes(facts: Facts, ledger: Ledger, room: int, size: Callable[[str], int], t
 
 
 def _best(found: Sequence[Piece], room: int, size: Callable[[str], int]) -> tuple[Notes, Sequence[Piece]]:
-    """The most important that fit. Where a rule does not, a long one gives way to several short ones."""
+    """The most important pieces that fit. Where a rule does not fit, a long one gives way to several short ones."""
     best = _within(_ranked(found), room, size)
     if not _lost(best[0]):
         return best
@@ -78,12 +87,12 @@ def _lost(noted: Notes) -> int:
 
 
 def _rules(pieces: Iterable[Piece]) -> int:
-    """How many rules there are, those of plans aside."""
+    """How many rules there are, those of plans not counted."""
     return sum(piece.section == "rules" and piece.rank == RANKS["rules"] for piece in pieces)
 
 
 def _standing(pieces: Iterable[Piece]) -> dict[int, str]:
-    """What the user's messages show, by their places."""
+    """What is shown of the user's messages, by their places."""
     return {piece.order: piece.text for piece in pieces if piece.section == "said"}
 
 
@@ -92,8 +101,8 @@ def _ranked(pieces: Iterable[Piece]) -> list[Piece]:
 
 
 def _within(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> tuple[Notes, Sequence[Piece]]:
-    """The pieces that fit, as text, the last ones shorter or left out if need be; again, where many short ones left
-    room that each by itself did not find, or a long message that had to go in the end."""
+    """The pieces that fit, as text, the last ones shortened or left out if need be. It tries again where short
+    pieces left room that their sum did not show, or where a long message was chosen and had to go in the end."""
     aim = room + room // TOGETHER
     chosen = _choose(pieces, aim, size)
     best = _fitted(pieces, chosen, room, size)
@@ -102,7 +111,7 @@ def _within(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> t
         spare, first = room - noted.tokens, _first_left(pieces, kept)
         if not noted.left_out or first is None or size(first.text) > spare * NEARLY:
             break
-        fewer = _as_kept(pieces, kept)  # what was shortened leaves room to others, and stays as short
+        fewer = _as_kept(pieces, kept)  # shortened pieces leave room for others, and stay short
         aim += 0 if fewer != list(pieces) else spare
         again = _fitted(pieces, _choose(fewer, aim, size), room, size)
         if again[0].tokens <= noted.tokens:
@@ -112,7 +121,7 @@ def _within(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> t
     for _ in range(TRIES):
         there = {*map(_where, kept)}
         gone = next((piece for piece in chosen if _where(piece) not in there), None)
-        if gone is None or gone.section != "said":  # where a rule is lost nothing less takes its room
+        if gone is None or gone.section != "said":  # a lost rule's room goes to nothing of lower rank
             break
         others = [piece for piece in others if _where(piece) != _where(gone)]
         chosen = _choose(others, room, size)
@@ -122,7 +131,7 @@ def _within(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> t
 
 
 def _where(piece: Piece) -> tuple[str, int, float]:
-    """What a piece is known by, however short it is."""
+    """What identifies a piece, however short it is."""
     return piece.section, piece.order, piece.rank
 
 
@@ -138,7 +147,8 @@ def _first_left(pieces: Sequence[Piece], kept: Sequence[Piece]) -> Piece | None:
 
 
 def _as_kept(pieces: Sequence[Piece], kept: Sequence[Piece]) -> list[Piece]:
-    """The pieces, those that were shortened in their shorter form; none grows that could not stay so."""
+    """The pieces with those that were shortened in their shorter form. A piece that could not stay grown does not
+    grow again."""
     short = {_where(piece): piece for piece in kept if piece.section == "said"}
     forms = [short.get(_where(piece), piece) for piece in pieces]
     found = [form if len(form.text) < len(piece.text) else piece for form, piece in zip(forms, pieces, strict=True)]
@@ -164,8 +174,9 @@ def _fitted(
 
 
 def _fewer(kept: Sequence[Piece], over: int, size: Callable[[str], int]) -> list[Piece]:
-    """With those of the last rank shorter that can be; where none can, without the last pieces. So many that this makes
-    up for half of what is too much: together pieces have fewer tokens than each by itself, and no more go than must."""
+    """Fewer or shorter pieces: those of the last rank that can be are shortened; if none can, the last pieces go. It
+    makes up for half the excess, since pieces together have fewer tokens than one by one and no more should go than
+    must."""
     over //= 2
     shorter = list(kept)
     for place in range(len(kept) - 1, -1, -1):
@@ -184,7 +195,7 @@ def _fewer(kept: Sequence[Piece], over: int, size: Callable[[str], int]) -> list
 
 
 def needed(facts: Facts, ledger: Ledger, size: Callable[[str], int], whole: int) -> tuple[int, int]:
-    """Tokens of the notes that nothing else can bring back, and of all that a checkpoint should not be without."""
+    """Tokens of the notes that nothing else can bring back, and of all notes that a checkpoint should always have."""
     changed = tuple((path, done) for path, done in ledger.files if done != {"read"})
     found = [*said(facts, "", max(whole, LONG_MESSAGE)), *states(facts), *files(Ledger(changed, ledger.moves), "")]
     standing = _standing(found)
@@ -198,8 +209,8 @@ def needed(facts: Facts, ledger: Ledger, size: Callable[[str], int], whole: int)
 
 
 def _choose(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> list[Piece]:
-    """Those that fit, by rank; the first of a section brings its heading. A long one stands by no more of its beginning
-    than leaves the others of its rank theirs."""
+    """The pieces that fit, by rank; the first of a section brings its heading. A long piece takes no more room than
+    leaves the others of its rank theirs."""
     kept: list[Piece] = []
     others = _others(pieces, size)
     opened: set[str] = set()
@@ -219,14 +230,14 @@ def _choose(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> l
             kept.append(form)
             opened.add(form.section)
             room -= size(form.text) + 1 + heading
-        elif piece.order == ROOT:  # the paths say nothing without it
+        elif piece.order == ROOT:  # the paths below it say nothing without their folder
             closed.add(piece.section)
     _grow(kept, room, size)
     return kept
 
 
 def _others(pieces: Sequence[Piece], size: Callable[[str], int]) -> list[int]:
-    """Tokens of the pieces behind each one that have its rank, all of them as short as they can be."""
+    """For each piece, the tokens of the later pieces of its rank, all as short as they can be."""
     found: list[int] = []
     rank, rest = math.nan, 0
     for piece in reversed(pieces):
@@ -237,7 +248,7 @@ def _others(pieces: Sequence[Piece], size: Callable[[str], int]) -> list[int]:
 
 
 def _grow(kept: list[Piece], room: int, size: Callable[[str], int]) -> int:
-    """Shows what was pasted as far as there is room; what is left then."""
+    """Shows pasted text as far as there is room; returns the room that is left."""
     for place, piece in enumerate(kept):
         more = size(piece.whole) - size(piece.text) if piece.whole else 0
         if piece.whole and more <= room:
@@ -254,7 +265,7 @@ def _counted(pieces: Sequence[Piece], kept: Sequence[Piece]) -> dict[str, int]:
 
 
 def _sections(kept: Sequence[Piece], left: dict[str, int]) -> Iterator[str]:
-    """Each section with what it has and how much it lacks; those that have nothing share one line."""
+    """Each section with its pieces and how many it lacks; sections without any piece share one line."""
     for section in (*TITLES, "modified-files", "moved-files", "deleted-files", "read-files"):
         pieces = [piece for piece in sorted(kept, key=lambda piece: piece.order) if piece.section == section]
         missing = left.get(section, 0)

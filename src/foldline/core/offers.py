@@ -12,14 +12,14 @@ import re
 from foldline.core.text import ends
 
 LONGEST = 240
-"""Characters of the options that are quoted, together: of long ones, their beginnings and their ends."""
+"""Characters of all quoted options together; a long option is quoted by its beginning and its end."""
 MOST = 5
-"""Options that one answer takes."""
+"""Options that one answer can take at most."""
 FEWEST = 2
-"""Options of which one can be taken."""
+"""A choice has at least so many options."""
 
 _ENDS = r"(?=[).:,;!]|\s*$|\s+(?:please|pls|is|and|then|sounds|looks|but|it|first|for|or|[-–—+&])(?:\s|$|[,.;!]))"
-"""What follows where a letter or a number is a name, not "a few" or "1 more"."""
+"""What follows a letter or number that names an option, unlike "a few" or "1 more"."""
 _TAKES = re.compile(
     r"(?:^\W{0,3}|#|(?<!not\s)(?<!n't\s)\b(?i:options?|choice|number|variant|do|with|think|take|pick|choose|prefer|and)\s+)"
     rf"(?P<name>[A-H]{_ENDS}|[a-h](?=\))|\d{{1,2}}{_ENDS})"
@@ -33,7 +33,7 @@ _SEVERAL = re.compile(
     r"(?=\W*$|[.,;:!]|\s+(?:and|then|but|now|please|first)\b)",
     re.I,
 )
-"""Several of them by their numbers, at the beginning: elsewhere numbers are of lines and of days."""
+"""Several options by their numbers, at the beginning of an answer: elsewhere numbers are lines or days."""
 _OPTION = re.compile(
     r"^[ \t]*(?:[-*+•>]\s+|#{1,6}\s+|\|\s*)?(?:\*\*|__)?\(?(?:#|(?:[Oo]ption|[Cc]hoice|[Aa]pproach)\s+)?"
     r"(?P<name>[A-Ha-h]|\d{1,2})(?:\*\*|__)?(?:[).:]|\s+[-–—|](?=\s))(?P<says>.*\S)",
@@ -45,19 +45,19 @@ _PUTS = re.compile(
     r":[*_ \t]*$",
     re.I,
 )
-"""A line that puts a choice without asking for it, …"""
+"""A line that puts a choice to the user without a question mark."""
 _PICKS = re.compile(
     r"\W*(?:(?:ok(?:ay)?|yes|yeah|then|please|let's|lets|just|i'd|i)\W+){0,3}"
     r"(?:(?:(?:do|take|pick|choose|prefer|option|number|(?:go|stick) (?:with|for))\s+){1,2}#?(?:[A-H]|\d{1,2})\b|"
     r"#?(?:[A-H]|\d{1,2})\W*$)",
     re.I,
 )
-"""… and how an answer begins that can only mean one of its options."""
+"""How an answer begins that can only mean one of the options."""
 
 
 def put(text: str, answer: str) -> str:
-    """The options with which a text ends, where it puts them to the user without a question, and the answer begins by
-    taking one; "" where it does not."""
+    """The options at the end of a text, if it puts them to the user without a question and the answer begins by
+    taking one; else ""."""
     if not _PICKS.match(answer):
         return ""
     options = list(_OPTION.finditer(text))
@@ -69,7 +69,7 @@ def put(text: str, answer: str) -> str:
 
 
 def names_several(answer: str) -> bool:
-    """It begins with the numbers of several options: nothing else can be meant, whether it was asked for or not."""
+    """The answer begins with the numbers of several options: it can mean nothing else, even if nothing was asked."""
     return _SEVERAL.match(answer) is not None
 
 
@@ -87,5 +87,5 @@ def taken(answer: str, offered: str) -> str:
 
 
 def _plain(option: str) -> str:
-    """Without the bullet and the bold type."""
+    """The option without its bullet and bold type."""
     return option.replace("**", "").replace("__", "").lstrip("-*+•>#| \t")

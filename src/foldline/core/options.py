@@ -12,7 +12,7 @@ from foldline.core.resume import Abilities, Manner
 Direction: TypeAlias = Literal["up-to", "from"]
 
 SUMMARISER_WINDOW = 32_768
-"""Taken for the window of a summariser that says nothing of it: small enough for nearly every model in use."""
+"""The window assumed for a summariser that states none: small enough for nearly every model in use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Voice:
     name: str
     window: int = SUMMARISER_WINDOW
     max_tokens: int = 8_192
-    """What it may write at once, the working before its notes included."""
+    """What the model may write at once, including its reasoning before the notes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Options:
     plan: str = ""
     """The agent's active plan and its task in progress, as a checkpoint shows it."""
     around: bool = False
-    """The agent keeps a plan or memory files: they are looked at before a checkpoint is written."""
+    """The agent keeps a plan or memory files, which are read before a checkpoint is written."""
     cheap: Voice | None = None
     fallback: Voice | None = None
     pins: tuple[int, ...] = ()
@@ -48,17 +48,17 @@ class Options:
     """The message that carries the project's instructions, where it is to stay."""
     scope: str = ""
     transcript: str = ""
-    secret: bytes = b"foldline"
-    """Seals the fence around quoted history; an installation has its own."""
+    secret: bytes = field(kw_only=True)
+    """Seals the fence around quoted history. It has no default: a secret that everyone knows lets anyone forge one."""
     force: bool = False
     """Compact now, whatever the policy says."""
     ahead: bool = False
-    """Make a fold ready that is shown only when there is need of it."""
+    """Make a fold ahead of need: it is shown only when it is needed."""
     to: int | None = None
     """Tokens the view should have."""
     direction: Direction = "up-to"
     pivot: int | None = None
-    """The message at which to divide, instead of choosing."""
+    """The message at which to divide, where the caller chooses that."""
 
     @property
     def voices(self) -> tuple[Voice, ...]:

@@ -2,7 +2,7 @@
 
     facts, ledger ── states, files ──> Piece, Piece, …
 
-Which of them find room, and how they stand there, is decided in notes.py.
+Which of them find room, and how they are shown, is decided in notes.py.
 """
 
 from __future__ import annotations
@@ -21,28 +21,30 @@ from foldline.core.text import beginning, head
 LONGEST_ERROR = 200
 """Characters of an error: what went wrong stands at its beginning."""
 LONGEST_TOLD = 60
-"""The same of one that the log quotes: there it can be read."""
+"""Characters of an error that the log quotes: it can be read there."""
+LONGEST_COMMAND = 200
+"""Characters of a command: what it runs stands at its beginning, and the log has its words."""
 LONGEST_TASK = 300
-"""Characters of a task: what goes on longer is a plan, and would take the room of the user's words."""
+"""Characters of a task: a longer one is a plan, and would take the room of the user's words."""
 PRESSING = 1_000_000_000
-"""Added to what must not be left out while anything else of its kind is in: more than any message's number."""
+"""Added to the worth of what comes before everything else of its kind: it is more than any message's number."""
 LEAST_ROOT = 12
-"""Characters of a common folder that are worth a line of their own."""
+"""Characters of a common folder from which it is worth a line of its own."""
 FIRST_TASKS = 5
 """Open tasks that come before everything else."""
 FRESH_ERRORS, FRESH_CURED = 3, 3
-"""Errors that are not cured, the newest: what is older has been lived with. And cured ones: who does not know what went
-wrong does it again."""
+"""Fresh errors. Of those without a cure the newest: the work went on in spite of older ones. Of cured ones the
+newest: an agent that does not know what went wrong repeats it."""
 FRESH_REACHED = 6
-"""Commits, pushes and the like, the newest: what the others came to is in them."""
+"""Commits, pushes and the like that count as fresh, the newest: older ones are mostly contained in them."""
 PASSING = ("/tmp/", "/var/tmp/", "/dev/")  # noqa: S108 - names to leave out, nothing is written there
-"""Folders of what nobody commits."""
+"""Folders of files that nobody commits."""
 MOST_SINCE = 8
-"""Files that are named of those that changed after the last commit: the others are among the changed ones."""
+"""How many of the files changed after the last commit are named: the others are listed among the changed files."""
 LEFT_OUT = " left out here)"
-"""How a message ends that is shown in part."""
+"""How a message ends that is shown in part only."""
 ROOT = -1
-"""The place of the folder that the paths below it are in."""
+"""The `order` of a line that names the folder of the paths below it."""
 TITLES: Mapping[str, str] = {
     "rules": "Rules and preferences, in the user's words",
     "earlier": "From an earlier summary, as it stood",
@@ -60,14 +62,14 @@ RANKS: Mapping[str, float] = {
     "first tasks": 0,  # short, and what is being done
     "rules": 0,
     "stated": 0.3,  # short, and perhaps a rule that no list of words knows
-    "plan": 0.5,  # those of a message that has many, where it does not stand as a whole: one by itself comes first
+    "plan": 0.5,  # rules of a plan that is not shown as a whole: a single rule comes first
     "tasks": 1,
     "decisions": 2,
     "said": 3,  # nothing else can bring the user's words back
-    "again": 4,  # from messages that are plans: only where they do not stand there as a whole
+    "again": 4,  # rules of plans: needed only where the plan is not shown as a whole
     "earlier": 4.5,  # all that is left of what it stands for
     "files": 5,  # short, and what the next step will touch
-    "remarks": 5.05,  # words with which a call was refused: the user's, as the client says
+    "remarks": 5.05,  # the user's words on refusing a call, as the client reports them
     "fresh errors": 5.1,
     "fresh reached": 5.1,
     "done": 4.9,  # readers miss what was done more than anything, and this tells it in few words
@@ -87,15 +89,15 @@ class Piece(NamedTuple):
     worth: float
     order: int
     shorter: tuple[str, ...] = ()
-    """What may stand in its place where it does not fit."""
+    """What may be shown instead where it does not fit, the longest first."""
     whole: str = ""
-    """The same with what was pasted into it: shown where there is room for that when all of its rank are in."""
+    """The text with what was pasted into it: shown where there is room for that once all of its rank are in."""
     inner: str = ""
-    """Words of the user's that it shows once more, …"""
+    """Words of the user's that this piece repeats."""
 
     @property
     def is_again(self) -> bool:
-        """… though they are one of many in their message, …"""
+        """It repeats words of a message that holds a whole plan of them."""
         return self.rank == RANKS["again"]
 
     @property
@@ -103,37 +105,37 @@ class Piece(NamedTuple):
         return self.text.endswith(LEFT_OUT) or f"{LEFT_OUT} (pictures or files: " in self.text
 
     def is_told(self, said: Mapping[int, str]) -> bool:
-        """… and can be read there, where that message stands as a whole."""
+        """It need not be shown: its words can be read in their message, which is shown in full."""
         return self.is_again and _stands_in(self.inner, said.get(self.order, ""))
 
     def cut(self) -> Iterator[Piece]:
-        """The same, shorter; nothing where it cannot be."""
+        """The next shorter form; nothing where there is none."""
         if self.shorter:
             yield self._replace(text=self.shorter[0], shorter=self.shorter[1:])
 
     def grown(self) -> Piece:
-        """The same as a whole."""
+        """The piece with everything that was pasted."""
         return self._replace(text=self.whole, whole="", shorter=(self.text, *self.shorter)) if self.whole else self
 
 
 @lru_cache(maxsize=1 << 14)  # a plan of thousands of rules is looked through once, not at every try
-def _stands_in(words: str, told: str) -> bool:
-    return all(line.strip() in told for line in words.split("\n"))
+def _stands_in(words: str, shown: str) -> bool:
+    return all(line.strip() in shown for line in words.split("\n"))
 
 
 def on_one_line(text: str) -> str:
-    """Words that are not the user's, on one line: they cannot open a section of their own."""
+    """Words other than the user's, on one line: they cannot open a section of their own."""
     return " ".join(text.split())
 
 
-def states(facts: Facts, told: str = "") -> Iterator[Piece]:
-    """Tasks, open questions, errors, and what was done beyond the files. `told` is the summary above them."""
+def states(facts: Facts, summary_text: str = "") -> Iterator[Piece]:
+    """Tasks, open questions, errors, and what was done beyond the files. `summary_text` is the summary above them."""
     first = facts.of("open")[:FIRST_TASKS]
     for number, fact in enumerate(facts.of("open", "done")):
         mark = "[x]" if fact.kind == "done" else "[ ]"
         status = f" ({head(on_one_line(fact.status), LONGEST_TASK)})" if fact.status else ""
         rank = RANKS["first tasks" if fact in first else "tasks" if fact.kind == "open" else "done"]
-        named = f"#{fact.key} " if fact.key.isdecimal() else ""  # by which user and agent call it
+        named = f"#{fact.key} " if fact.key.isdecimal() else ""  # the name that user and agent use
         task = beginning(on_one_line(fact.text), LONGEST_TASK)
         worth = number if fact.kind == "done" else PRESSING - number
         yield Piece("tasks", f"- {mark} {named}{task}{status}", rank, worth, number)
@@ -147,7 +149,7 @@ def states(facts: Facts, told: str = "") -> Iterator[Piece]:
         said = fact.cure == REFUSED and is_remark(fact.text)
         rank = RANKS["remarks" if said else "fresh errors" if fact in fresh else "errors"]
         section = "refused" if fact.cure == REFUSED else "errors"
-        yield Piece(section, f"- {_trouble(fact, told)} [{fact.at + 1}]", rank, fact.at, fact.at)
+        yield Piece(section, f"- {_trouble(fact, summary_text)} [{fact.at + 1}]", rank, fact.at, fact.at)
     deeds = facts.of("reached")
     for fact in deeds:
         rank = RANKS["fresh reached" if fact in deeds[-FRESH_REACHED:] else "reached"]
@@ -155,21 +157,21 @@ def states(facts: Facts, told: str = "") -> Iterator[Piece]:
 
 
 def _came_of(fact: Fact) -> str:
-    """What was run, and the line that tells what was made."""
+    """What was run, and the line that says what came of it."""
     by = f"{_done(fact.key)}: " if fact.key else ""
     return f"{by}{in_ticks(on_one_line(fact.text))}"
 
 
 def _done(key: str) -> str:
-    """What was run or called, quoted: a tick in it ends no quotation of another's words."""
+    """What was run or called, in ticks that nothing in it can close."""
     shown = on_one_line(brief(key))
     return in_ticks(shown[1:-1] if shown.startswith("`") else shown)
 
 
-def _trouble(fact: Fact, told: str) -> str:
-    """What was tried, what it gave, and whether that is over. The cure names what was tried."""
+def _trouble(fact: Fact, summary_text: str) -> str:
+    """What an error said, what was tried, and whether it is over. A cure names what was tried itself."""
     line = on_one_line(fact.text)
-    short = beginning(line, LONGEST_TOLD) if in_ticks(line) in told and fact.cure != REFUSED else ""
+    short = beginning(line, LONGEST_TOLD) if in_ticks(line) in summary_text and fact.cure != REFUSED else ""
     text = in_ticks(short if len(short) >= LONGEST_TOLD / 2 else beginning(line, LONGEST_ERROR))
     if fact.cure == REFUSED:
         words = f", with the words: {text}" if is_remark(fact.text) else ""
@@ -182,7 +184,7 @@ def _trouble(fact: Fact, told: str) -> str:
     return f"{text} — not seen to be cured{tried}"
 
 
-def files(ledger: Ledger, told: str) -> Iterator[Piece]:
+def files(ledger: Ledger, summary_text: str) -> Iterator[Piece]:
     """Files newest first, what was changed before what was only read; then commands."""
     yield from _paths("modified-files", _once(ledger.modified), RANKS["files"])
     for order, (old, new) in enumerate(ledger.moved):
@@ -198,14 +200,14 @@ def files(ledger: Ledger, told: str) -> Iterator[Piece]:
             PRESSING,
             PRESSING,
         )
-    untold = (command for command in ledger.commands if not _is_told(command.text, told))
+    untold = (command for command in ledger.commands if not _is_told(command.text, summary_text))
     for order, command in enumerate(untold):
-        line = head(" ⏎ ".join(command.text.strip().splitlines()), 200)
+        line = head(" ⏎ ".join(command.text.strip().splitlines()), LONGEST_COMMAND)
         yield Piece("commands", f"- {in_ticks(line)} — {command.verdict}", RANKS["commands"], order, order)
 
 
 def _since(paths: Sequence[str]) -> str:
-    """Whether there is work that the agent has not committed."""
+    """A line that says whether there is work that the agent has not committed."""
     if not paths:
         return "No file is known to have changed after the agent's last commit."
     names = list(dict.fromkeys(posixpath.basename(path) or path for path in reversed(paths)))
@@ -218,7 +220,7 @@ def _named(name: str) -> str:
 
 
 def _paths(section: str, paths: Sequence[str], rank: float) -> Iterator[Piece]:
-    """Paths that share a folder, with that folder said once, before them; those that do not lie in it come first."""
+    """The paths, with the folder they share said once before them. Paths outside that folder come first."""
     root = _root([path for path in paths if path.startswith("/")])
     if root:
         yield Piece(section, f"in {on_one_line(root)}", rank, len(paths), ROOT)
@@ -229,19 +231,19 @@ def _paths(section: str, paths: Sequence[str], rank: float) -> Iterator[Piece]:
 
 
 def _root(paths: Sequence[str]) -> str:
-    """The folder that all of several paths lie in, if its name is long enough to be worth a line."""
+    """The folder that holds all of several absolute paths, if its name is long enough to be worth a line; else ""."""
     if len(paths) < 2:
         return ""
     root = f"{posixpath.commonpath([posixpath.dirname(path) for path in paths])}/"
     return root if len(root) >= LEAST_ROOT else ""
 
 
-def _is_told(command: str, told: str) -> bool:
+def _is_told(command: str, summary_text: str) -> bool:
     first = command.strip().split("\n", 1)[0]
-    return bool(told) and first in told
+    return bool(summary_text) and first in summary_text
 
 
 def _once(paths: Sequence[str]) -> tuple[str, ...]:
-    """Without the short form of a path that is there in full."""
+    """The paths without short forms of paths that are there in full."""
     whole = tuple(path for path in paths if path.startswith("/"))
     return tuple(path for path in paths if path in whole or not any(long.endswith(f"/{path}") for long in whole))

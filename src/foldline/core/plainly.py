@@ -2,7 +2,7 @@
 
     text ── unmasked ──> its letters as they are read ── plainly ──> and without the marks of emphasis and layout
 
-Nothing here is ever shown: what stands in a summary stays as it was written.
+Nothing made here is ever shown: a summary stays as it was written.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _READ_AS = "abcedhijlkmhopqstyvwxABCEHIJKMOPSTYX"
 _GREEK = "αικνορτυχΑΒΕΖΗΙΚΜΝΟΡΤΥΧ"
 _READ_AS_TOO = "aikvoptuxABEZHIKMNOPTYX"
 _LOOK_ALIKES = str.maketrans(f"{_CYRILLIC}{_GREEK}ıɡℓ‘’ʼ“”„", f"{_READ_AS}{_READ_AS_TOO}igl'''\"\"\"")
-"""Letters of other scripts that are read as Latin ones, and the quotation marks."""
+"""Letters of other scripts that look like Latin ones, and quotation marks, with what they are read as."""
 _QUOTES = str.maketrans("‘’ʼ“”„", "'''\"\"\"")
 _WORD = re.compile(r"\w+")
 _LATIN, _OTHER = re.compile(r"[A-Za-z]"), re.compile(r"[\u0370-\u052f]")
-"""Who mixes the two in one word means it to be read otherwise than it is compared."""
+"""Latin letters, and Greek or Cyrillic ones. A word with both is meant to look like another word."""
 _UNSEEN = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]"
@@ -52,7 +52,7 @@ def _in_one_script(word: re.Match[str]) -> str:
 
 
 def _letter(character: str) -> str:
-    """A letter or digit in its usual form; signs mean something in theirs."""
+    """A letter or digit in its usual form; other signs keep theirs, for it has a meaning."""
     if character < "\u00aa" or unicodedata.category(character) not in _LETTERS:
         return character
     return unicodedata.normalize("NFKC", character)

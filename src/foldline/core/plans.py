@@ -17,15 +17,15 @@ _LISTS = {
     "managetodolist": "todoList",
     "tasktracker": "task_list",
 }
-"""Tools that send a list, and the argument that holds it. The names are bare ones."""
+"""Tools that send a whole list, by their bare names, and the argument that holds it."""
 _MERGE = "merge"
-"""The argument by which a list says that it only adds to the one before, or changes it; Cursor's tool always has it."""
+"""The argument by which a list says that it only adds to the last one or changes it; Cursor's tool always sends it."""
 LISTED = "*"
-"""Before the id of a task of such a list: tasks that are named one by one have numbers of their own."""
+"""Stands before the id of a task of such a list: tasks that are named one by one have numbers of their own."""
 _SINGLE = ("taskcreate", "taskupdate")
-"""Tools that name one task each time …"""
+"""Tools that create or update one task each time."""
 _SHOWN = "TaskList"
-"""… and the one, by its whole name, whose answer shows how they stand: helpers may have changed them."""
+"""The tool, by its whole name, whose answer lists how those tasks stand: sub-agents may have changed them."""
 _LINE = re.compile(r"^#(\d{1,9})[. ] ?\[([a-z_ -]{1,40})\] \S", re.M)
 _TEXTS = ("content", "step", "title", "subject", "description", "text")
 _STATUS = {
@@ -39,16 +39,17 @@ _STATUS = {
 }
 _NUMBER = re.compile(r"#(\d{1,9})\b")
 _LOOK = 100
-"""Characters of an answer in which the number of a new task stands …"""
+"""Characters of an answer in which the number of a new task is sought."""
 _LOOK_LIST, _MOST_SHOWN = 20_000, 100
-"""… and in which tasks are listed, so many at most."""
+"""Characters of an answer in which a list of tasks is read, and how many tasks are read at most."""
 
 
 class Task(NamedTuple):
     """One task. `status` is pending, in progress, completed, cancelled, or the agent's own word.
 
-    `message` is the index of the message that words it. `key` is its number or id where the agent changes tasks one by
-    one; a task that was named before these messages has its new status here, and no text.
+    `message` is the index of the message that words it. `key` is its number or id, where the agent changes tasks one by
+    one;
+    a task that was worded before these messages has its new status here, and no text.
     """
 
     text: str
@@ -85,7 +86,7 @@ def latest_tasks(done: Iterable[Deed]) -> tuple[Task, ...]:
 
 
 def listed(done: Iterable[Deed]) -> int | None:
-    """The message that sent the last whole list, be it empty: what lists said before it is past."""
+    """The message that sent the last whole list, even an empty one: earlier lists are then out of date."""
     found = (deed for deed in reversed(tuple(done)) if deed.verdict != "failed" and bare_name(deed.call.name) in _LISTS)
     return next((deed.at for deed in found if _is_whole(deed)), None)
 
@@ -103,7 +104,7 @@ def _merges(arguments: Mapping[str, Any]) -> bool:
 def _relisted(
     latest: tuple[Task, ...], items: Sequence[Any] | None, arguments: Mapping[str, Any], at: int
 ) -> tuple[Task, ...]:
-    """The list after a call: another one, or the same with some of its tasks changed and new ones behind them."""
+    """The list after a call: a new one, or the same with some tasks changed and new ones added."""
     if items is None:
         return latest
     told = [item for item in items if isinstance(item, Mapping)]
@@ -114,7 +115,7 @@ def _relisted(
 
 
 def _merged(latest: tuple[Task, ...], items: Sequence[Mapping[str, Any]], at: int) -> tuple[Task, ...]:
-    """The tasks, known by their ids or by their words, with what the items say of them; and those that are new."""
+    """The tasks with what the items say of them, matched by id or by words, and the new tasks."""
     tasks = {task.key or task.text: task for task in latest}
     for item in items:
         key, new = _key(item), _task(item, at)
@@ -139,7 +140,7 @@ def _number(deed: Deed) -> str:
 
 
 def _restate(tasks: dict[str, Task], deed: Deed) -> None:
-    """How each task stands by an answer. What it calls them is not taken up: the agent worded them."""
+    """Updates each task's status from an answer. The words stay as the agent wrote them."""
     shown = _LINE.findall(deed.result.text[:_LOOK_LIST]) if deed.result else ()
     for key, status in shown[:_MOST_SHOWN]:
         tasks[key] = tasks.get(key, Task("", "", deed.at, key))._replace(status=_status(status))

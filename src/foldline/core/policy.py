@@ -3,9 +3,9 @@
     tokens, budget, what happened before ── decide ──> Decision (action, target, reason)
 
 Pruning is tried above 70 % of the room, compaction above all of it, both strictly. After a compaction the next one
-waits for enough new tokens; if the room is exceeded before that, the last one kept too much, so the next is given a
-smaller target instead of the same one again. So that there is room to wait, a view should be `at_ease` after its fold.
-The cost of a broken prompt cache is reckoned, and stands in the receipt.
+waits for enough new tokens; if the room is exceeded before that, the last one kept too much, so the next gets a smaller
+target. To leave room for that wait, a view should be `at_ease` after its fold. The cost of a broken prompt cache is
+calculated, and stands in the receipt.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ Action: TypeAlias = Literal["rest", "prune", "compact", "emergency"]
 MIN_NEW = 0.10
 """Tokens that must have come since the last compaction before another of the same kind, as a share of the room."""
 MAX_IN_ROW = 2
-"""Compactions in a row without enough new tokens; after that the user is told."""
+"""Compactions in a row without enough new tokens, after which the user is warned."""
 TIGHTER = 0.5
-"""By how much the target shrinks with each compaction in a row."""
+"""The factor by which the target shrinks with each compaction in a row."""
 EMERGENCY_SHARES = (0.9, 0.7, 0.5, 0.3)
-"""How much of what may have fitted is tried after each refusal: counts can be far off, and tries are few."""
+"""The share of what may have fitted that is tried after each refusal: counts can be far off, and there are few
+tries."""
 PAYBACK = 20
-"""Turns within which a pruned view must have paid for the cache it broke: about the steps an agent takes on a request.
-Beyond that, the next fold is likely to break it anyway."""
+"""Turns within which a pruned view must save as much as the cache it broke costs: about the steps an agent takes for
+one request. After that, the next fold is likely to break the cache anyway."""
 CACHE_READ, CACHE_WRITE = 0.1, 1.25
 """What providers charge for cached and for newly cached tokens, as shares of the plain price."""
 
@@ -43,7 +44,8 @@ class Past:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """An action and its reason. `target` is the size the view should have then, `storm` that it keeps happening."""
+    """An action and its reason. `target` is the size the view should then have; `storm` says that compaction keeps
+    recurring."""
 
     action: Action
     reason: str
@@ -81,7 +83,7 @@ def _compact(tokens: int, budget: Budget, in_row: int, heavy: bool) -> Decision:
 
 
 def emergency(limit: int, attempt: int, smallest_so_far: int) -> Decision:
-    """The provider said no. Go below its limit, and strictly below what was tried before, further each time."""
+    """The provider refused. Go below its limit, and strictly below what was tried before, further each time."""
     if smallest_so_far <= 1:
         raise CannotFit("the provider refused a prompt of one token; there is none smaller", tokens=1, allowed=limit)
     share = EMERGENCY_SHARES[min(attempt, len(EMERGENCY_SHARES) - 1)]
@@ -103,7 +105,7 @@ class CacheCost:
 
     @property
     def pays(self) -> bool:
-        """Soon enough to be made for its own sake."""
+        """It pays off soon enough to be worth doing for that alone."""
         return self.turns_to_pay <= PAYBACK
 
 

@@ -2,10 +2,11 @@
 
     messages, plan ── prune ──> Pruned (messages, plan, stubs, freed)
 
-A stub is a function of its original and the settings alone, and whatever is in the plan stays a stub while the history
-grows: so the same log gives the same bytes on every turn, and a provider's prompt cache holds. New stubs come in
-batches, and only when a batch frees something worth the lost cache. The newest messages are never touched, whatever the
-plan says. Whether to prune at all is the policy's decision.
+A stub depends only on its original and the settings, and what is in the plan stays a stub while the history grows. So
+the same log gives the same bytes on every turn, and a provider's prompt cache holds. New stubs come in batches, and
+only
+when a batch frees enough to be worth the lost cache. The newest messages are never touched, whatever the plan says.
+Whether to prune at all is the policy's decision.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ _ERROR_LINE = re.compile(
 _FAILED = re.compile(
     r"^(?:FAIL|FAILED|ERROR|--- FAIL|npm ERR!)\b|\b[1-9]\d{0,4} (?:failed|failures?|errors?)\b", re.MULTILINE
 )
-"""How a check says at its end that it failed. Behind a pipe nothing else does."""
+"""How a check says at its end that it failed; behind a pipe nothing else says so."""
 ENDS = 600
-"""Characters at the end of a result in which that is sought."""
+"""Characters at the end of a result in which such words are sought."""
 LONGEST_WORD = 60
-"""Characters that a cut moves to spare a word. Longer ones are data, and may be cut."""
+"""Characters by which a cut may move to keep a word whole. Longer words are data, and may be cut."""
 _REMINDER, _REMINDER_ENDS = "<system-reminder>", "</system-reminder>"
 """What Claude Code puts behind the results of its tools."""
 _LEFT_OUT = "left out here; original"
 _ORIGINAL = re.compile(rf"{_LEFT_OUT} (\w+)")
-"""How a stub names what it stands for."""
+"""How a stub names its original."""
 _MARKED = _LEFT_OUT.encode()
 LEAST_GAIN = 64
-"""Characters a stub must save at the least: its marker has about forty tokens, and less text may have had fewer."""
+"""Characters that a stub must save at least: its marker takes about forty tokens, and less text may have fewer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ def prune(
 
 
 _Candidate: TypeAlias = tuple[Stub, int, ToolResult]
-"""A stub, its place among the results of its message, and what it shows."""
+"""A stub, its place among the results of its message, and the shortened result."""
 
 
 def _candidates(messages: tuple[Message, ...], settings: PruneSettings) -> Iterator[_Candidate]:
@@ -120,9 +121,9 @@ def _candidates(messages: tuple[Message, ...], settings: PruneSettings) -> Itera
     for index, message in enumerate(messages[: max(0, len(messages) - settings.protect)]):
         came_back = message.raw is not None and _MARKED in message.raw
         if message.raw is not None and len(message.raw) <= settings.limit and not came_back:
-            continue  # as nearly always: in so few bytes there is no result of so many characters
+            continue  # as nearly always: so few bytes hold no bulky result
         for nth, result in enumerate(message.results):
-            if came_back and (original := _ORIGINAL.search(result.text)) is not None:  # a stub, in a view
+            if came_back and (original := _ORIGINAL.search(result.text)) is not None:  # a stub that came back
                 seen[result.call_id, original[1]] += 1
             if _length(result) > settings.limit:
                 ref = result.ref
@@ -160,7 +161,7 @@ def _parts(message: Message, by_nth: Mapping[int, ToolResult]) -> Iterator[Part]
 
 
 def shorten(result: ToolResult, settings: PruneSettings, ref: str = "") -> ToolResult:
-    """The result as a stub: its text shortened, its images named, anything opaque as it was. Never longer."""
+    """The result as a stub: text shortened, images replaced by their names, opaque parts unchanged. Never longer."""
     ref = ref or result.ref
     whole = result.text
     short = _shorten_text(whole, result.is_error, settings, ref)
@@ -192,7 +193,7 @@ def _shorten_text(text: str, is_error: bool, settings: PruneSettings, ref: str) 
 
 
 def without_reminders(text: str) -> str:
-    """What the tool said, without what a client put behind it: half of that would mislead."""
+    """What the tool said, without the reminders a client put behind it: half a reminder would mislead."""
     end = stop = _trimmed(text, len(text))
     while text.endswith(_REMINDER_ENDS, 0, stop) and (start := text.rfind(_REMINDER, 0, stop)) >= 0:
         stop = _trimmed(text, start)
@@ -200,14 +201,14 @@ def without_reminders(text: str) -> str:
 
 
 def _trimmed(text: str, stop: int) -> int:
-    """Where a text ends that goes so far, without the white space at its end."""
+    """The end of the text before `stop`, without the white space there."""
     while stop and text[stop - 1].isspace():
         stop -= 1
     return stop
 
 
 def _to_word(text: str, first: str) -> str:
-    """The beginning of a text without the word it ends in the middle of: half a name is no name."""
+    """The beginning of a text, without a word that it cuts in two: half a name is no name."""
     if text[len(first) : len(first) + 1].isspace():
         return first
     whole = first[: -len(first.rsplit(None, 1)[-1])].rstrip() if first.strip() else first
@@ -215,7 +216,7 @@ def _to_word(text: str, first: str) -> str:
 
 
 def _from_word(text: str, last: str) -> str:
-    """The end of a text without the word it begins in the middle of."""
+    """The end of a text, without a word that it cuts in two."""
     if text[-len(last) - 1 : -len(last)].isspace():
         return last
     whole = last[len(last.split(None, 1)[0]) :].lstrip() if last.strip() else last
@@ -228,7 +229,7 @@ def _marker(removed: int, ref: str, recall_tool: str) -> str:
 
 
 def _error_lines(text: str, room: int) -> str:
-    """The lines that tell what went wrong, as many whole ones as fit, in their order."""
+    """The lines that say what went wrong, as many whole ones as fit, in their order."""
     kept: list[str] = []
     for line in text.splitlines():
         if _ERROR_LINE.search(line[:500]):
@@ -240,6 +241,6 @@ def _error_lines(text: str, room: int) -> str:
 
 
 def _name_media(part: Media, ref: str) -> Media | Text:
-    """An old image is named, not shown: its bytes weigh on every request."""
+    """The name of an old image in its place: the bytes would weigh on every request. A tiny one stays."""
     name = f"[{part.kind} {part.mime} of {len(part.data):,} base64 characters {_LEFT_OUT} {ref}]"
     return Text(name) if len(part.data) > len(name) else part

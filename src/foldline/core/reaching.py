@@ -2,9 +2,9 @@
 
     deeds ── reached ──> Reached (the line that tells what was made, what made it)
 
-What was written to a file can be looked up there. That an issue was opened, and which, only the tool's answer tells: an
-agent that does not know does it again. Commits and what was created are told one by one; of the rest, such as pushes
-and replies, the last of its kind. How checks end is in ending.py, what went wrong in telling.py.
+What was written to a file can be looked up there. That an issue was opened, and which one, only the tool's answer says:
+an agent that does not know it opens another. Commits and things that were created are listed one by one; of the rest,
+such as pushes and replies, only the last of each kind. How checks end is in ending.py, what went wrong in telling.py.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from foldline.core.tools import call_touches
 from foldline.model import ToolResult
 
 LONGEST = 200
-"""Characters of the line."""
+"""Characters of the line that is kept."""
 _LOOK = 4_000
-"""Characters of a result, from either end, in which it is sought."""
+"""Characters at either end of a result in which that line is sought."""
 _MOST_FIELDS = 2
 _COMMANDS = re.compile(
     r"git (?:-\S+ (?:\S+ )?)?(?:push|commit|merge(?!-)|rebase|cherry-pick|revert|tag|reset)\b"
@@ -37,46 +37,46 @@ _COMMANDS = re.compile(
     r"(?:apply|delete|rollout|install|upgrade|destroy|up|deploy)\b",
     re.S,
 )
-"""Commands that change what others see …"""
+"""Commands that change what others see."""
 _ONLY_SHOWS = re.compile(r"--dry-run\b|^git tag(?:$| (?:-l|--list|-n)\b)")
-"""… unless they only show what they would do, or what is there."""
+"""Signs that such a command only shows what it would do, or what is there."""
 _PROGRAMS = re.compile(
     r"\b(?:git|gh|glab|curl|npm|yarn|pnpm|cargo|poetry|uv|twine|gem|docker|podman|kubectl|helm|terraform|pulumi|flyctl|"
     r"vercel|wrangler)\b"
 )
-"""What they all begin with."""
+"""Programs of these commands: a command that names none of them need not be split."""
 _VERBS = re.compile(
     r"(?:^|_)(?:create|update|delete|remove|send|post|publish|merge|reply|comment|close|reopen|assign|upload|deploy|"
     r"submit|add|save|schedule|cancel|approve|invite|transition|resolve_(?:issue|thread|comment|incident|alert))(?:_|$)"
 )
-"""What tools of that kind are named for."""
+"""Verbs in the names of tools that change what others see."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-. ]+")
 _EACH = re.compile(r"\b(?:commit|create|merge|release|publish|deploy)\b|(?:^|_)create(?:_|$)")
-"""What is told each time …"""
+"""Deeds that are all listed, not only the last of their kind."""
 _ALIKE = 3
-"""… and the words of another command by which it is of the same kind: `gh pr comment`."""
+"""Words that make the kind of any other command: `gh pr comment`."""
 _COMMITS = re.compile(r"^git .*\b(?:commit|merge|cherry-pick|revert|rebase)\b")
 _MOST_COMMITS = 4
-"""Lines of one result that tell of commits."""
+"""Lines of one result that are kept as commits at most."""
 _ITSELF = re.compile(r"\[[^\]]{1,160} [0-9a-f]{7,40}\] ")
-"""A line that needs no command beside it to be understood."""
+"""A line that is understood without its command beside it."""
 _JSON = re.compile(r'\s*(?:\{|\[\s*[{\["\]])')
 _FIELDS = ("identifier", "key", "number", "id", "url", "permalink", "status", "state", "message")
-"""Where an answer in JSON names what was made, the surest name first …"""
+"""Fields that name what was made in an answer in JSON, the surest first."""
 _FIELD = re.compile(rf'"({"|".join(_FIELDS)})"[ \t]*:[ \t]*("(?:[^"\\\n]|\\.){{1,120}}"|\d{{1,20}})')
-"""… and what it says there."""
+"""Such a field with its value."""
 _TELLS = re.compile(
     r"^\s*[*+!]?\s*(?:[0-9a-f]{7,40}\.\.\.?[0-9a-f]{7,40}|\[(?:new|deleted|forced|rejected)[^\]]{0,40}\])\s.*->"
     r"|^\[[\w/. ()-]{1,80} [0-9a-f]{7,40}\]"
     r"|^Everything up-to-date|^Successfully |^HEAD is now at |^(?:CONFLICT|Fast-forward)"
     r"|https?://\S+/(?:pull|pulls|issues|merge_requests|releases|commit)/\S+"
 )
-"""A line in which a command says it: what was pushed where, which commit it is, where to look at it."""
+"""A line in which a command says what came of it: what was pushed where, which commit it is, where to look."""
 
 
 class Reached(NamedTuple):
-    """A line of the result in a message, and what was run, "" where the line says it. Of a `kind` only the last counts;
-    what has none is told each time."""
+    """A line of a result, the message that holds it, and what was run ("" where the line says it). Of one `kind`
+    only the last deed counts; those without a kind all count."""
 
     text: str
     message: int
@@ -102,7 +102,7 @@ def reached(done: Sequence[Deed]) -> tuple[Reached, ...]:
 
 
 def _kind(deed: Deed) -> str:
-    """The tool, or the first words of the last command of several; "" where any of them is told each time."""
+    """The tool's name, or the first words of the last command; "" if any of the commands is to be listed each time."""
     matches = _matches(deed.command) if deed.command else [_named(deed.call.name)]
     if any(map(_EACH.search, matches)):
         return ""
@@ -110,15 +110,15 @@ def _kind(deed: Deed) -> str:
 
 
 def _matches(command: str) -> list[str]:
-    """What of a command reaches beyond the files at hand."""
-    if not _PROGRAMS.search(command):  # most do not: no need to take them apart
+    """The parts of a command that reach beyond the files at hand."""
+    if not _PROGRAMS.search(command):  # most have no such word, and need not be split
         return []
     found = ((run, _COMMANDS.match(run)) for run in runs(command))
     return [match[0] for run, match in found if match and not _ONLY_SHOWS.search(run)]
 
 
 def _is_git(deed: Deed, *, alone: bool = False) -> bool:
-    """What git says may be of another command beside it, a log or a status, unless it says it in its own way."""
+    """Some part of the command is git's; with `alone`, every part is, so that the output can only be git's own."""
     if alone:
         return all(run.startswith(("git ", "cd ", "''")) for run in runs(deed.command))
     return any(match.startswith("git ") for match in _matches(deed.command))
@@ -135,7 +135,7 @@ def _named(name: str) -> str:
 
 
 def reaches(deed: Deed) -> bool:
-    """It changed, if it succeeded, what is not a file at hand."""
+    """If it succeeded, it changed something other than a file at hand."""
     if deed.command:
         return bool(_matches(deed.command))
     is_named = _VERBS.search(_named(deed.call.name)) is not None
@@ -143,7 +143,7 @@ def reaches(deed: Deed) -> bool:
 
 
 def came_of(result: ToolResult) -> str:
-    """The line that tells what was made, the last one where several do; "" where none does."""
+    """The line that says what was made, the last one if there are several; else the last line, or ""."""
     text = result.text if len(result.text) <= 2 * _LOOK else f"{result.text[:_LOOK]}\n{result.text[-_LOOK:]}"
     if _JSON.match(text):
         first = {found[1]: found[0] for found in reversed(list(_FIELD.finditer(text)))}

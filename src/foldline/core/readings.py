@@ -1,10 +1,10 @@
 """Lines of files that the agent read: it copies from there what it changes.
 
-    deeds ── seen ──> Line, Line, …
+    deeds ── seen ──> LogLine, LogLine, …
 
-Only what shows one file and nothing besides counts; of what it printed, numbers, the shell's frame and a client's
-reminders are taken off, and lines with secrets are left out: notes outlive results. What the agent wrote, and what
-other tools answered, is in worklog.py.
+Only a call that shows one file and nothing else counts. Line numbers, the shell's frame and a client's reminders are
+taken off, and lines with secrets are left out: notes outlive results. What the agent wrote, and what other tools
+answered, is in worklog.py.
 """
 
 from __future__ import annotations
@@ -13,43 +13,44 @@ import re
 from collections.abc import Iterator, Sequence
 
 from foldline.core.deeds import Deed
-from foldline.core.loglines import GAP, TOOL, Line
+from foldline.core.loglines import GAP, TOOL, LogLine
 from foldline.core.prune import without_reminders
 from foldline.core.tools import command_of, reads
 from foldline.core.worklog import HIDDEN, MOST_LINES, NUMBERED, are_numbered, cleaned, subject, without_secrets
 from foldline.model import ToolCall
 
 PART = 80
-"""Lines of a file that were read by themselves: the agent was looking for that place, and is about to work there …"""
+"""Lines of a reading up to which each counts in full: an agent that reads a part looked for that place, and is about
+to work there."""
 WHOLE_FILE = 0.3
-"""… and what a line of a longer reading weighs beside them."""
+"""The weight of a line of a longer reading."""
 MOST_SEEN = 3_000
-"""Lines of files that are looked through: more than any log has room for."""
+"""Lines of files that are considered at most: more than any log has room for."""
 _SHOWS = re.compile(
     r"(?:cd [^\s;&|<>]+ && )?(?:(?:cat|nl|head|tail|bat)(?:[ \t][^;&|<>\n]*)?|sed -n ['\"]?\d[^;&|<>\n]*)"
     r"(?:\|[ \t]*(?:cat|nl|head|tail)\b[^;&|<>\n]*){0,4}"
 )
-"""A command that shows a file, or a part of it, and nothing besides."""
+"""A command that shows a file or a part of it, and nothing else."""
 _BEGINS = re.compile(
     r"Chunk ID: |Wall time: |Process exited with |Original token count: |Exit code:? \d|<returncode>\d", re.I
 )
 _BEGINS_TOO = ("Output:", "<output>")
 _ENDS = re.compile(r"\[?The command completed with |Shell cwd was reset to |</output>$", re.I)
-"""What a shell says of the run, before and behind what it shows."""
+"""Lines in which a shell reports on the run, before and behind what it shows."""
 _STUB = re.compile(r"\[… [\d,]{1,12} characters left out here; original [0-9a-f]{8}")
-"""Where a result was shortened."""
+"""The mark where a result was shortened."""
 
 
-def seen(done: Sequence[Deed], start: int) -> Iterator[Line]:
-    """What files said that were read, the newest of it: the agent copies from there what it changes."""
+def seen(done: Sequence[Deed], start: int) -> Iterator[LogLine]:
+    """The lines of files that were read, the newest readings only: the agent copies from there what it changes."""
     for number, lines in reversed(list(_newest_read(done))):
         call, at = done[number].call, done[number].answer - start
         label, weight = f"{TOOL}: {subject(call)}", 1.0 if len(lines) <= PART else WHOLE_FILE
-        yield from (Line(line, label, at, weight, "seen", call=number, times=0) for line in lines)
+        yield from (LogLine(line, label, at, weight, "seen", call=number, times=0) for line in lines)
 
 
 def _newest_read(done: Sequence[Deed]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """The deeds that only read files, from the last one back, with what these said; as many as are looked through."""
+    """The deeds that only read files, with what these said, from the last one back until enough lines are found."""
     most = MOST_SEEN
     for number in range(len(done) - 1, -1, -1):
         deed = done[number]
@@ -63,18 +64,18 @@ def _newest_read(done: Sequence[Deed]) -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def _shows_file(deed: Deed) -> bool:
-    """It read one file, and shows nothing else."""
+    """The deed read one file, and shows nothing else."""
     return len(deed.touched) == 1 and deed.touched[0].action == "read" and shows(deed.call)
 
 
 def shows(call: ToolCall) -> bool:
-    """It shows a file, and nothing besides."""
+    """The call shows a file, and nothing else."""
     return reads(call) or _SHOWS.fullmatch(command_of(call).strip()) is not None
 
 
 def _of_file(text: str, shell: bool) -> Iterator[str]:
-    """The lines of a file as they are, but for empty ones, with a mark where some are missing; without what the shell
-    says of the run."""
+    """The lines of a file as they are, without empty ones and without the shell's frame, with a mark where some are
+    missing."""
     lines = [line for line in text.splitlines() if line.strip()]
     lines = _unframed(lines) if shell else lines
     if are_numbered(lines, least=2 if shell else 1) and all(map(NUMBERED.match, lines)):
@@ -86,7 +87,8 @@ def _of_file(text: str, shell: bool) -> Iterator[str]:
 
 
 def _unframed(lines: Sequence[str]) -> list[str]:
-    """The lines without what the shell says of the run: a file may have such lines too, but hardly begins with them."""
+    """The lines without the shell's report on the run. A file may have such lines too, but hardly ever begins with
+    them."""
     first, last = 0, len(lines)
     while first < last and (_BEGINS.match(lines[first]) or (first and lines[first].strip() in _BEGINS_TOO)):
         first += 1

@@ -3,8 +3,8 @@
     messages ── glimpse ──> labelled texts ── chunks ──> pieces that fit ── fence ──> a record nothing inside can close
 
 Labels stand at the start of a line and nothing else does, so no text can pass for another speaker's. The fence's
-boundary is derived from a secret and the text: the same each time, and not to be guessed by whoever wrote the text.
-What is shortened or left out says by how much. Which request a record goes into is in prompts.py.
+boundary is derived from a secret and the text: it is the same each time, and whoever wrote the text cannot guess it.
+Where something is shortened or left out, the record says how much. Which request it goes into is in prompts.py.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from foldline.model import Media, Message, Opaque, Origin, Part, Text, Thinking,
 
 FENCE = "===== {edge} OF RECORD {boundary} ====="
 GAP = "\n\n"
-"""Between the units of a record."""
+"""What stands between the units of a record."""
 LONGEST_NAME = 80
 """Characters of an id or a tool's name that a label shows."""
 _LINE_END = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _ODD_END = re.compile(r"[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _PLAIN_NAME = re.compile(rf"[\w.-]{{1,{LONGEST_NAME}}}", re.A)
 LABEL = 16
-"""Tokens that a label and the border after it have at most, besides an id longer than usual."""
+"""Tokens that a label and the border after it take at most, unless the id in it is unusually long."""
 LONGEST_NUMBER = 8
-"""Characters of a message's number and the space after it, and so more than its tokens."""
+"""Characters of a message's number and the space after it, which is more than their tokens."""
 WHOLE = 0.5
-"""Share of its bytes that a message shows, from which on its known size is taken for that of what is shown."""
+"""If a record shows at least this share of a message's bytes, the message's known size is used for what is shown."""
 _SPEAKERS = {
     Origin.SYSTEM: "system",
     Origin.USER: "user",
@@ -45,18 +45,18 @@ _SPEAKERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """Characters of each kind of part that the record shows."""
+class EntryLimits:
+    """Characters of each kind of part that an entry of the record shows."""
 
     thinking: int = 500
     arguments: int = 500
     result: int = 2_000
     long_thinking: bool = True
-    """Thinking over its limit is shortened; else only its length is given."""
+    """Thinking over its limit is shortened; if false, only its length is given."""
 
 
-BRIEF = Limits(thinking=200, arguments=500, result=500, long_thinking=False)
-"""For the brief style, where results are only labelled."""
+BRIEF = EntryLimits(thinking=200, arguments=500, result=500, long_thinking=False)
+"""The limits of the brief style, where results are only labelled."""
 
 
 class Chunk(NamedTuple):
@@ -79,12 +79,12 @@ class Entry(NamedTuple):
 
 
 Glimpse: TypeAlias = tuple[str, int, int, int]
-"""What the record shows of a message, but for its number; the characters of its parts; the tokens that their labels
-and indents have at most; and the message's bytes. A plain tuple of plain values: thousands are kept."""
+"""What the record shows of a message, without its number; the characters of its parts; the most tokens that their
+labels and indents take; and the message's bytes. A plain tuple of plain values, since thousands are kept."""
 
 
-def glimpse(message: Message, limits: Limits) -> Glimpse:
-    """A message as the record will show it, for one who keeps it until then."""
+def glimpse(message: Message, limits: EntryLimits) -> Glimpse:
+    """A message as the record will show it, to be kept until then."""
     parts: list[str] = []
     length = around = 0
     for part in message.parts:
@@ -102,7 +102,8 @@ def _indent(text: str) -> str:
 
 
 def _has_odd_end(text: str) -> bool:
-    """A line ends in it otherwise than by a line feed. Signs are sought one by one: that is many times faster."""
+    """A line of the text ends in something other than a line feed. Each sign is sought by itself, which is many
+    times faster."""
     if not text.isascii():
         return _ODD_END.search(text) is not None
     return "\r" in text or "\v" in text or "\f" in text or "\x1c" in text or "\x1d" in text or "\x1e" in text
@@ -112,24 +113,25 @@ def _indented(end: re.Match[str]) -> str:
     return f"{end.group()}  "
 
 
-def entry(message: Message, number: int, limits: Limits) -> str:
+def entry(message: Message, number: int, limits: EntryLimits) -> str:
     """One message as the record shows it."""
     return _numbered(glimpse(message, limits), number)
 
 
 def _numbered(seen: Glimpse, number: int) -> str:
-    """Only a label stands at the start of a line, so each bracket there is a label's."""
+    """The text with the message's number in each label: only labels stand at the start of a line, so each bracket
+    there is one."""
     text, border = seen[0], f"[{number} "
     return border + text[1:].replace("\n[", f"\n{border}") if text else ""
 
 
-def entries(message: Message, number: int, limits: Limits) -> list[Entry]:
+def entries(message: Message, number: int, limits: EntryLimits) -> list[Entry]:
     """The parts of message `number` (from 1) that say something."""
     shown = (_part(part, message, limits) for part in message.parts)
     return [Entry(number - 1, label, text) for label, text in shown if text and not text.isspace()]
 
 
-def _part(part: Part, message: Message, limits: Limits) -> tuple[str, str]:
+def _part(part: Part, message: Message, limits: EntryLimits) -> tuple[str, str]:
     if isinstance(part, ToolResult):
         return f"{'error' if part.is_error else 'result'} {_name(part.call_id)}", _result(part, limits)
     if isinstance(part, ToolCall):
@@ -140,14 +142,14 @@ def _part(part: Part, message: Message, limits: Limits) -> tuple[str, str]:
     return speaker, part.text if isinstance(part, Text) else _unseen(part)
 
 
-def _thought(text: str, limits: Limits) -> str:
+def _thought(text: str, limits: EntryLimits) -> str:
     if limits.long_thinking or len(text) <= limits.thinking:
         return _short(text, limits.thinking)
     return f"({len(text):,} characters, left out)"
 
 
-def _result(part: ToolResult, limits: Limits) -> str:
-    """Its text and a name for everything else in it. An error says so even when it says nothing more."""
+def _result(part: ToolResult, limits: EntryLimits) -> str:
+    """A result's text, and a name for everything else in it. An error is shown even if it says nothing."""
     text, content = part.text, part.content
     shown = _short(text, limits.result) if text and not text.isspace() else ""
     if len(content) > 1 or not shown:
@@ -179,7 +181,7 @@ def _short(text: str, limit: int) -> str:
 def chunks(
     messages: Sequence[Message],
     pairing: Pairing,
-    limits: Limits,
+    limits: EntryLimits,
     room: int,
     size: Callable[[str], int],
     first: int = 0,
@@ -193,7 +195,7 @@ def chunks(
     """
     glimpses = seen or [glimpse(message, limits) for message in messages]
     shown = [_numbered(found, number) for number, found in enumerate(glimpses, first + 1)]
-    pile = _Pile(room, size(GAP) + 1)  # one for what rounding loses
+    pile = _Pile(room, size(GAP) + 1)  # one more for what rounding loses
     for unit in units(len(messages), pairing):
         text = "\n".join(filter(None, shown[unit.start : unit.stop]))
         tokens = _bound(glimpses, known, unit) if known else 0
@@ -231,7 +233,8 @@ class _Pile:
 
 
 def _bound(glimpses: Sequence[Glimpse], known: Sequence[int], unit: range) -> int:
-    """Tokens that a unit has at most, by what is known of its messages; 0 where that would say far too much."""
+    """The most tokens that a unit can have, from the known sizes of its messages; 0 where that would be far too
+    much."""
     bound = sum(known[unit.start : unit.stop])
     shown = whole = 0
     for _, length, around, given in glimpses[unit.start : unit.stop]:
@@ -242,9 +245,9 @@ def _bound(glimpses: Sequence[Glimpse], known: Sequence[int], unit: range) -> in
 
 
 def _parted(
-    messages: Sequence[Message], unit: range, limits: Limits, room: int, size: Callable[[str], int], first: int
+    messages: Sequence[Message], unit: range, limits: EntryLimits, room: int, size: Callable[[str], int], first: int
 ) -> Iterator[Chunk]:
-    """A unit that is too large for one piece, by its entries; where one is too large by itself, slices of it."""
+    """A unit that is too large for one piece, in its entries; an entry that is too large by itself, in slices."""
     for index in unit:
         for item in entries(messages[index], first + index + 1, limits):
             for text in _slices(item, room, size):
@@ -252,7 +255,7 @@ def _parted(
 
 
 def _slices(item: Entry, room: int, size: Callable[[str], int]) -> Iterator[str]:
-    """An entry in halves, and those in halves, until each fits: nothing is left out, every slice has its label."""
+    """An entry, halved until each piece fits: nothing is left out, and every slice has its label."""
     if size(str(item)) <= room or len(item.text) < 2:
         yield str(item)
         return

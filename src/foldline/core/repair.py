@@ -2,9 +2,9 @@
 
     messages, grammar ── repair ──> Repaired (messages, repairs)
 
-Only for views: the log keeps what came. A list that needs nothing is given back as it is. What a tool said without
-being asked is quoted in a message of its own, labelled as such; what a call never got is said to be missing; nothing is
-dropped but repetitions, emptiness and thinking that led to nothing, and everything is counted.
+Only for views: the log keeps what came. A list that needs nothing is returned unchanged. A tool's answer without a call
+is quoted in a message of its own, labelled as such; a call without an answer gets one that says so. Only repetitions,
+emptiness and thinking that led to nothing are dropped, and every repair is counted.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from foldline.model import EMPTY, VOID, Grammar, Message, Opaque, Origin, Part, 
 __all__ = ["Repair", "Repaired", "begun_with_thinking", "repair"]
 
 OPENING = "[the conversation begins here]"
-"""Stands for the user's first message where a provider demands one and the history has none."""
+"""Stands in for the user's first message where a provider demands one and the history has none."""
 NOTHING_SAID = "[an empty message]"
 NO_MESSAGE = "[the tool failed and gave no message]"
 GO_ON = "[go on]"
 PAUSE = "[the turn was interrupted here]"
 _CONTENT = ("content", "parts")
-"""Where dialects keep what a message says."""
+"""The fields in which dialects keep what a message says."""
 _NAMING = frozenset({"role", "name", "id", "type", "status"})
-"""Fields that tell one message from another, and say nothing."""
+"""Fields that only identify a message, and say nothing."""
 _WEIGHTLESS = frozenset({"cache_control"})
-"""Fields that say nothing by themselves; an empty text with any other (a signature) carries something, and stays."""
+"""Fields that say nothing by themselves; an empty text with any other field, such as a signature, stays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +42,17 @@ class Repaired:
     repairs: tuple[Repair, ...] = ()
 
     def counts(self) -> Mapping[str, int]:
-        """How many of each kind."""
+        """How many repairs there are of each kind."""
         return Counter(repair.kind for repair in self.repairs) if self.repairs else EMPTY
 
 
 def repair(
     messages: Sequence[Message], grammar: Grammar, pairing: Pairing | None = None, *, thinking: bool = False
 ) -> Repaired:
-    """The list as a provider of this grammar accepts it. Give the pairing if you have it.
+    """The list as a provider of this grammar accepts it. Pass the pairing if you have it.
 
-    With `thinking`, the model must think: a turn that is still using tools begins with that, and the user speaks last.
+    With `thinking`, the model must think: a turn that is still using tools begins with thinking, and the user speaks
+    last.
     """
     repairs: list[Repair] = []
     known = tuple(messages)
@@ -71,7 +72,7 @@ def repair(
 def _ids(
     messages: tuple[Message, ...], grammar: Grammar, pairing: Pairing, repairs: list[Repair]
 ) -> tuple[Message, ...]:
-    """Gives a call whose id is taken another one, and its result with it."""
+    """Gives a new id to a call whose id is taken, and to its result."""
     if not _has_twins(messages, grammar, pairing):
         return messages
     names = _Names(messages)
@@ -92,7 +93,7 @@ def _ids(
 
 
 def _has_twins(messages: tuple[Message, ...], grammar: Grammar, pairing: Pairing) -> bool:
-    """Two calls share an id, where none may: in the whole list, or in one step."""
+    """Two calls share an id where none may: in the whole list, or in one step."""
     if grammar.unique_ids:
         ids = [call.id for cycle in pairing.cycles for call in _calls(messages, cycle)]
         return len(set(ids)) < len(ids)
@@ -105,7 +106,7 @@ def _calls(messages: tuple[Message, ...], cycle: ToolCycle) -> Iterator[ToolCall
 
 
 class _Names:
-    """Gives out ids that nobody has: neither a call nor a result, wherever it stands."""
+    """Gives out ids that no call and no result has."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
         self.taken = {call.id for message in messages for call in message.calls}
@@ -136,7 +137,7 @@ def _renamed(messages: tuple[Message, ...], renamed: Mapping[tuple[type[Part], P
 
 
 def _called(part: ToolCall | ToolResult, name: str) -> ToolCall | ToolResult:
-    """The part under another name; the provider's own id of it, if it had one, was as taken as the name."""
+    """The part under another name, without the provider's own id for it, which was used twice as well."""
     extra = {key: value for key, value in part.extra.items() if key != "id"} or EMPTY
     return (
         replace(part, id=name, extra=extra) if isinstance(part, ToolCall) else replace(part, call_id=name, extra=extra)
@@ -144,8 +145,9 @@ def _called(part: ToolCall | ToolResult, name: str) -> ToolCall | ToolResult:
 
 
 def _without_empty(messages: tuple[Message, ...], grammar: Grammar, repairs: list[Repair]) -> tuple[Message, ...]:
-    """Empty texts go where they are refused; so do empty messages, but the user's stay: they part two model steps. A
-    result without any content gets an empty text where its provider wants one; what is said in no known form is quoted.
+    """Removes empty texts where they are refused, and empty messages, except the user's: these separate two model
+    steps. A result without content gets an empty text where its provider wants one; content in an unknown form is
+    quoted.
     """
     if not repairs and all(_is_full(message, grammar) for message in messages):  # as nearly always
         return messages
@@ -161,7 +163,7 @@ def _without_empty(messages: tuple[Message, ...], grammar: Grammar, repairs: lis
 
 
 def _saying(message: Message) -> tuple[str, Message | None]:
-    """What was wrong with a message that says nothing somewhere, and the message without that, if anything stays."""
+    """What was wrong with a message that has empty parts, and the message without them, if anything is left."""
     unread = {key: value for key, value in message.extra.items() if key in _CONTENT and value}
     if unread and not message.parts:
         extra = {key: value for key, value in message.extra.items() if key not in unread}
@@ -182,7 +184,7 @@ def _is_full(message: Message, grammar: Grammar) -> bool:
 
 
 def _directs(message: Message) -> bool:
-    """A system message without words that sets something by another field: it is no empty one."""
+    """A system message without words that sets something by another field: it is not empty."""
     fields = (value for key, value in message.extra.items() if key not in _NAMING and key not in _CONTENT)
     return message.role == "system" and not message.parts and any(fields)
 
@@ -196,7 +198,7 @@ def _is_void(part: Part) -> bool:
 
 
 def _stays(part: Part) -> bool:
-    """It says something as it is."""
+    """The part says something, so it stays as it is."""
     if type(part) is ToolResult:
         return not part.is_error or any(map(_says, part.content))
     return _says(part)
@@ -207,14 +209,14 @@ def _says(part: Part) -> bool:
 
 
 def _filled(part: Part) -> Part:
-    """A failure must say something, and an answer be there."""
+    """The part with what it lacks: a failure must have a message, and an answer must have content."""
     if isinstance(part, ToolResult) and not _stays(part):
         return replace(part, content=(Text(NO_MESSAGE),))
     return replace(part, content=(Text(""),), form="") if isinstance(part, ToolResult) and _is_void(part) else part
 
 
 def _without_dangling(messages: tuple[Message, ...], pairing: Pairing, repairs: list[Repair]) -> tuple[Message, ...]:
-    """A provider refuses thinking at the end of a step: it leads to nothing."""
+    """Removes thinking at the end of a step, which providers refuse: it leads to nothing."""
     cut: dict[int, int] = {}  # message → how many of its parts stay
     for cycle in pairing.cycles:
         for index in range(cycle.step_stop - 1, cycle.start - 1, -1):
@@ -237,7 +239,7 @@ def _without_dangling(messages: tuple[Message, ...], pairing: Pairing, repairs: 
 
 
 def _opening(messages: tuple[Message, ...], grammar: Grammar, repairs: list[Repair]) -> tuple[Message, ...]:
-    """Where the user must speak first, and where mending has left nothing, the program says that it begins here."""
+    """Adds a message of the program's where the user must speak first, or where mending has left nothing."""
     first = next((index for index, message in enumerate(messages) if message.role != "system"), None)
     if first is None and not repairs:
         return messages
@@ -249,7 +251,7 @@ def _opening(messages: tuple[Message, ...], grammar: Grammar, repairs: list[Repa
 
 
 def _user_between(messages: tuple[Message, ...], grammar: Grammar, repairs: list[Repair]) -> tuple[Message, ...]:
-    """Where turns must alternate, a step that calls does not follow another step without the user between them."""
+    """Puts a message between two steps where turns must alternate and the second step calls tools."""
     if grammar.merges or not grammar.user_first:
         return messages
     meeting = {
@@ -263,7 +265,8 @@ def _user_between(messages: tuple[Message, ...], grammar: Grammar, repairs: list
 
 
 def _system_inside(messages: tuple[Message, ...], grammar: Grammar, repairs: list[Repair]) -> tuple[Message, ...]:
-    """Where the user must speak first, a system message stands between the user and the model, or last of all."""
+    """Moves system messages where the user must speak first: each stands between the user and the model, or at the
+    end."""
     if not grammar.user_first or not any(message.role == "system" for message in messages):
         return messages
     found: list[Message] = []
@@ -287,18 +290,18 @@ def _system_inside(messages: tuple[Message, ...], grammar: Grammar, repairs: lis
 
 
 def _takes_system(before: Message) -> bool:
-    """The user, or a tool of the provider's own, has spoken."""
+    """A system message may follow: the user, or a tool of the provider's own, spoke last."""
     last = before.parts[-1] if before.parts else None
     return before.role != "assistant" or (isinstance(last, Opaque) and last.kind.endswith("_tool_result"))
 
 
 def begun_with_thinking(messages: tuple[Message, ...], pairing: Pairing, repairs: list[Repair]) -> tuple[Message, ...]:
-    """The list as a model wants it that must think: its turn begins with that, and the user speaks last."""
+    """The list for a model that must think: its turn begins with thinking, and the user speaks last."""
     return _user_last(_paused(messages, pairing, repairs), repairs)
 
 
 def _paused(messages: tuple[Message, ...], pairing: Pairing, repairs: list[Repair]) -> tuple[Message, ...]:
-    """A turn that is using tools and did not begin with thinking is ended, so that the next one may."""
+    """Ends a turn that is using tools and did not begin with thinking, so that the next one can."""
     loop = open_loop(pairing)
     if not loop or begins_with_thinking(messages, loop[0]):
         return messages

@@ -1,6 +1,6 @@
 """Repairs a list that grows: what was sound stays so, and only its end is looked at again.
 
-What is mended, and how, is in repair.py; this one only knows how much of a list need not be looked at.
+What is mended, and how, is in repair.py; this module only knows how much of a list need not be looked at.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from foldline.core.repair import Repair, Repaired, begun_with_thinking, repair
 from foldline.model import Grammar, Message, Origin, Text
 
 _BEFORE = Message("user", Origin.PROGRAM, (Text("…"),))
-"""Stands for everything before the end that is looked at: someone spoke."""
+"""Stands in for everything before the end that is looked at: someone spoke there."""
 
 
 class Repairer:
-    """Gives what `repair` gives, list after list. Not for several threads at once."""
+    """Returns what `repair` returns, list after list. Not for several threads at once."""
 
     def __init__(self, grammar: Grammar) -> None:
         self.looked = 0
@@ -26,7 +26,7 @@ class Repairer:
         self._pairer = Pairer(grammar)
         self._sound: tuple[Message, ...] = ()
         self._over: tuple[ToolCycle, ...] = ()
-        """Cycles of which the largest `stop` is in `_reach`."""
+        """The cycles whose largest `stop` is in `_reach`."""
         self._reach = 0
         self._ids: set[str] = set()
         self._named = 0
@@ -46,11 +46,11 @@ class Repairer:
         return found
 
     def _goes_on(self, messages: tuple[Message, ...], pairing: Pairing, thinking: bool) -> bool:
-        """The end needs no repair, and nothing in it is about what stands before it."""
+        """The end needs no repair, and nothing in it refers to what stands before it."""
         cycles = pairing.cycles
         last = max(bisect_left(cycles, len(self._sound), key=lambda cycle: cycle.start) - 1, 0)
         start = cycles[last].start if cycles else 0
-        if not 0 < start <= len(self._sound):  # what is new begins before the first cycle
+        if not 0 < start <= len(self._sound):  # the new messages begin before the first cycle
             return False
         if all(message.role == "system" for message in islice(messages, start)):  # nobody spoke before it
             return False
@@ -59,7 +59,7 @@ class Repairer:
         if self._grammar.unique_ids and not self._new_names(messages, start):
             return False
         self.looked += len(messages) - start
-        end = moved(Pairing(cycles[last:]), start - 1)
+        end = moved(Pairing(cycles[last:]), 1 - start)
         if repair((_BEFORE, *messages[start:]), self._grammar, end).repairs:
             return False
         amiss: list[Repair] = []
@@ -68,7 +68,7 @@ class Repairer:
         return not amiss
 
     def _reach_of(self, cycles: tuple[ToolCycle, ...]) -> int:
-        """Where these cycles end, all of them. Those that are the same as last time are not looked at again."""
+        """Where the last of these cycles ends. Those that are the same as last time are not looked at again."""
         known = len(self._over)
         if cycles[:known] != self._over:
             known, self._reach = 0, 0
@@ -86,8 +86,8 @@ class Repairer:
 
 
 class Untouched(Repairer):
-    """For a history that lies with the provider: of that only the end is in sight, and what a result there answers is
-    not. Nothing of it is mended."""
+    """For a history that the provider keeps: only its end is in sight, not the calls that results there answer. It
+    mends nothing."""
 
     def repair(
         self,

@@ -3,7 +3,7 @@
     Summary ── Report.of ──> Report ── summary ──> the same Summary, up to layout ── Report.of ──> the same Report
 
 Any value can stand in any field: lines after the first are indented, and those that look like a label are guarded.
-What says nothing ("None", "(none)") is empty, whoever wrote it. Which sections a report has is in styles.py.
+A value that says nothing ("None", "(none)") becomes "", whoever wrote it. Which sections a report has is in styles.py.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MARKED = re.compile(r"#{1,6}[ \t]+(?P<text>.*)", re.S)
 
 @dataclass(frozen=True, slots=True)
 class CodeChange:
-    """What became of one file, why, and what that touches."""
+    """What was done to one file, why, and what that affects."""
 
     file: str = ""
     change: str = ""
@@ -43,7 +43,7 @@ class CodeChange:
 
 @dataclass(frozen=True, slots=True)
 class SolvedError:
-    """An error, where it came up, what put it right, and how not to meet it again."""
+    """An error, where it occurred, what solved it, and how to avoid it."""
 
     error: str = ""
     location: str = ""
@@ -56,7 +56,8 @@ class SolvedError:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report on a conversation. Values are trimmed; what says nothing is "", and no item of a list."""
+    """A report on a conversation. Values are trimmed; a text that says nothing becomes "", and an item that does is
+    dropped."""
 
     intent: str = ""
     decisions: tuple[str, ...] = ()
@@ -73,7 +74,7 @@ class Report:
 
     @classmethod
     def of(cls, summary: Summary) -> Report:
-        """The fields of a summary. Never raises; text that fits no field stays with what stands before it."""
+        """The fields of a summary. Never raises; text that fits no field stays with what comes before it."""
         changes = _blocks(summary.get("changes"), _LABELS[:4], plain="change")
         errors = _blocks(summary.get("errors"), _LABELS[4:], plain="error")
         return cls(
@@ -146,7 +147,7 @@ def _indented(value: str) -> str:
 
 
 def _items(text: str) -> Iterator[str]:
-    """The items of a list. A line without a mark goes on with the item above it, or is one when there is none."""
+    """The items of a list. A line without a mark continues the item above it; the first line always begins one."""
     item: list[str] = []
     for line in text.split("\n") if text else ():
         mark = ITEM.match(line)
@@ -173,7 +174,8 @@ def _is_label(line: str) -> bool:
 
 
 def _blocks(text: str, labels: tuple[str, ...], plain: str) -> list[dict[str, str]]:
-    """Blocks of labelled fields. The first label or a heading opens one; so does an item where no block is open."""
+    """Blocks of labelled fields. The first label or a heading opens a block; so does an item where no label is in
+    use."""
     blocks: list[dict[str, list[str]]] = []
     now, listed = "", False
     for line in text.split("\n") if text else ():

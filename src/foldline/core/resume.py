@@ -18,7 +18,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """What the agent has to help itself: its search, plan and memory tools, and the names of memory files."""
+    """The means the agent has: its search, plan and memory tools, and the names of memory files."""
 
     search: bool = False
     plan: bool = False
@@ -29,19 +29,19 @@ class Abilities:
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How a continuation is put: its kind, whether the agent may remark on it, whether tools need approval."""
+    """How a continuation is worded: its kind, whether the agent may remark on it, whether tools need approval."""
 
     kind: Kind = "regular"
     silent: bool = True
     approval: bool = False
     questions: bool = True
-    """The agent may ask the user; else it is told to go on without, unless approval is required."""
+    """The agent may ask the user; else it is told to go on without asking, unless approval is required."""
     waits: bool = False
-    """It has asked, and nothing came after its question: it is not told to go on before there is an answer."""
+    """The agent has asked, and nothing came after its question: it is told to wait for an answer."""
 
 
 def resume(manner: Manner, abilities: Abilities | None = None) -> str:
-    """The continuation."""
+    """The text that tells the agent how to go on."""
     abilities = abilities or Abilities()
     body = prompt("resume-waiting").text if _waits(manner) else _body(manner, abilities)
     pieces = [body, *_recovery(abilities)]
@@ -53,7 +53,7 @@ def resume(manner: Manner, abilities: Abilities | None = None) -> str:
 
 
 def tersely(manner: Manner) -> str:
-    """The continuation where there is hardly room for one. That approval is needed is said in any case."""
+    """The continuation where there is hardly room for one. It still says that approval is needed."""
     first = "resume-waiting" if _waits(manner) else "resume-terse"
     return "\n\n".join(prompt(name).text for name in (first, *["resume-approval"][: manner.approval]))
 
@@ -73,7 +73,7 @@ def _body(manner: Manner, abilities: Abilities) -> str:
 
 
 def _numbered(*optional: str) -> str:
-    """Reading comes first, going on last; what the agent can do between them has no gaps in its numbers."""
+    """Numbered steps: reading comes first, going on last, and between them what the agent can do."""
     steps = [prompt("resume-step-read").text, *filter(None, optional), prompt("resume-step-go-on").text]
     return "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))
 
@@ -88,7 +88,7 @@ def _memory(abilities: Abilities) -> str:
 
 
 def _recovery(abilities: Abilities) -> list[str]:
-    """What brings the agent's own state back, whatever the kind."""
+    """What brings back the agent's own state, in every kind."""
     found = [prompt("resume-plan").text] if abilities.plan else []
     if abilities.standards:
         found.append(fill("resume-standards", files=", ".join(abilities.standards)))

@@ -1,12 +1,12 @@
 """Messages of our own making that come back as input: whose words they are.
 
-A view may hold what repairs put into it: a tool's answer quoted under the user's role, a word that begins or goes on.
-Callers who send the view again send these too, and then they look like the user's. They are told by their form, which
-anyone may imitate: whoever does is taken for a tool or a program, and gains nothing by it.
+A view may hold messages that repairs added: a tool's answer quoted under the user's role, or a line that opens or
+continues a conversation. Callers who send the view again send these too, and then they look like the user's. They are
+recognised by their form. Anyone may imitate it and gains nothing: the message counts as a tool's or the program's.
 
-Checkpoints come back too. What may be one is found here; whether it is, the archive knows by the hash of its text. One
-that somebody quotes in the middle of another conversation is that person's words. Those that come back in one message
-with others are divided from them in joined.py.
+Checkpoints come back too. What may be one is found here; whether it is one, the archive knows by the hash of its text.
+A checkpoint quoted in the middle of another conversation counts as the words of whoever quotes it. Those that come back
+in one message with others are divided from these in joined.py.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _END = ORPHAN.rpartition("\n")[2]
 
 
 def attributed(message: Message) -> Message:
-    """The message under its own origin, if it is one that a repair made; else as it is."""
+    """The message under its own origin if a repair made it; else unchanged."""
     if message.role != "user" or message.origin is not Origin.USER or not message.text.startswith("["):
         return message
     texts = [part.text for part in message.parts if type(part) is Text]
@@ -38,12 +38,12 @@ def attributed(message: Message) -> Message:
 
 
 def _lead(message: Message, checkpoint: str) -> tuple[Message, ...]:
-    """What stands before a checkpoint in the message that it is joined with."""
+    """What stands before a checkpoint in the message it is joined with."""
     return tuple(takewhile(lambda one: one.text != checkpoint, parted(message, (checkpoint,))))
 
 
 def _is_covered(words: str, said: Mapping[str, None]) -> bool:
-    """Nothing but what was said; it may be joined from several messages."""
+    """The words consist only of what was said; they may be joined from several messages."""
     if words in said:
         return True
     for text in sorted(said, key=len, reverse=True) if words else ():
@@ -52,7 +52,7 @@ def _is_covered(words: str, said: Mapping[str, None]) -> bool:
 
 
 class Returned:
-    """Whose words stand in a list that grows: each message is looked at once. Not for several threads at once."""
+    """Whose words stand in a list that grows; each message is looked at once. Not for several threads at once."""
 
     def __init__(self) -> None:
         self.looked = 0
@@ -63,13 +63,13 @@ class Returned:
         self._given: tuple[Message, ...] = ()
         self._messages: tuple[Message, ...] = ()
         self._last: dict[str, int] = {}
-        """Where each text that may be a checkpoint's stands last, other than as a tool's word."""
+        """The last place of each text that may be a checkpoint, unless it stands there as a tool's words."""
         self._alike: list[int] = []
-        """All user messages that begin as a checkpoint does."""
+        """The places of all user messages that begin as a checkpoint does."""
         self._joined: dict[int, tuple[str, ...]] = {}
-        """Texts that may be a checkpoint's and stand in a message beside others."""
+        """Texts that may be checkpoints and share their message with other text."""
         self._marked: dict[int, Message] = {}
-        """Those that were known for checkpoints before, so that they stay the same objects."""
+        """Messages that were recognised as checkpoints before, so that they stay the same objects."""
 
     def follow(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         """The messages, each under its own origin."""
@@ -93,17 +93,18 @@ class Returned:
         return tuple(dict.fromkeys((*self._last, *(text for texts in self._joined.values() for text in texts))))
 
     def apart(self, known: Mapping[str, Checkpoint]) -> tuple[tuple[Message, ...], ...]:
-        """Each message as those that it was joined from; nothing where no checkpoint is joined with others."""
+        """Each message as the messages it was joined from; () where no checkpoint is joined with others."""
         found = ((at, text) for at, texts in self._joined.items() for text in texts if text in known)
         joined = {at for at, text in found if self._leads(at, known[text], _lead(self._messages[at], text))}
         given = enumerate(self._given)
         return tuple(parted(one, known) if at in joined else (one,) for at, one in given) if joined else ()
 
     def _leads(self, at: int, checkpoint: Checkpoint, lead: Sequence[Message] = ()) -> bool:
-        """Whether it can be the checkpoint of a view that begins here, and is not one that somebody quotes.
+        """Whether it can be the checkpoint of a view that begins here, rather than one that somebody quotes.
 
-        What the agent said stands before it only if it is pinned; then all that the user said since is pinned and
-        covered, too. Before that, a client may have put what it likes.
+        The agent's words stand before such a checkpoint only if they are pinned; then all that the user said after them
+        is
+        pinned and covered too. Before the agent's first words a client may have put anything.
         """
         before = (*self._messages[:at], *lead)
         first = next((place for place, one in enumerate(before) if one.role == "assistant"), None)
@@ -113,7 +114,8 @@ class Returned:
         return all(_is_covered(own_words(one), said) for one in before[first:])
 
     def known(self, known: Mapping[str, Checkpoint]) -> tuple[tuple[Message, ...], tuple[tuple[int, Checkpoint], ...]]:
-        """The messages, those with a known text as summaries; where each of them stands last, and what it is."""
+        """The messages, those with a known text marked as summaries; and the last place of each known text, with its
+        checkpoint."""
         found = list(self._messages)
         known = {text: one for text, one in known.items() if text in self._last and self._leads(self._last[text], one)}
         for index in self._alike:

@@ -5,9 +5,9 @@
 
 Head, pins and a large newest user message stay whatever is folded. Of what they leave, a fold takes a third, so that
 there is room for the next turns; more where the frame and the rules need it, for those are promised.
-A model tells much in little, so the tail gets the larger share. Extraction quotes: there the tail gets a tenth, and
-more only when everything that the agent itself wrote before it has found room.
-Values and arithmetic only. What is then cut, and what is said in the room, is decided elsewhere.
+A model says much in few words, so the tail gets the larger share. Extraction quotes: there the tail gets a tenth, and
+more only once everything that the agent itself wrote before it has found room.
+Values and arithmetic only. What is then cut, and what the checkpoint says, is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from foldline.core.facts import Fact, Facts
 from foldline.core.fold import carried, newest_user, standing
 from foldline.core.ground import Ground
 from foldline.core.ledger import Ledger
-from foldline.core.limits import Limits
+from foldline.core.limits import ViewLimits
 from foldline.core.meter import Meter
 from foldline.core.notes import WHOLE, needed, notes
 from foldline.core.readings import shows
@@ -29,78 +29,84 @@ from foldline.core.worklog import entries
 from foldline.model import Message, Origin
 
 CHECKPOINT_SHARE = 0.40
-"""Share of the target that the checkpoint may take: the tail is worth more, word for word."""
+"""Share of the target that the checkpoint may take: the tail is worth more, since it is word for word."""
 CHECKPOINT_LEAST, CHECKPOINT_MOST = 500, 16_000
-"""Tokens of a checkpoint: below, hardly more than the rules and the task fit; above, nobody reads it."""
+"""Tokens of a checkpoint, at least and at most: with fewer hardly more than the rules and the task fit, and nobody
+reads more."""
 CHECKPOINT_TIGHT = 4
-"""Where the least is more than a quarter of what head, pins and a carried message leave, that quarter will do, …"""
+"""A checkpoint need not have its least tokens where these are more than one part in four of what head, pins and a
+carried message leave: that part is then enough."""
 CHECKPOINT_EVER = 64
-"""… but these tokens it has however full the window is: with fewer there is none."""
+"""Tokens that a checkpoint has however full the window is: fewer hold none."""
 WORDS_SHARE = 0.50
-"""Share of the target that the user's own words may take beyond that: nothing else can bring them back."""
+"""Share of the target by which the user's own words may enlarge the checkpoint: nothing else can bring them back."""
 TAIL_LEAST = 0.10
-"""Share of the target that the tail may take at the least, where there is no model. Behind the last few messages, what
-tools answered is seldom needed again; what the agent wrote is, three times as often."""
+"""Share of the target that the tail gets at least where there is no model. Apart from the last few messages, what
+tools answered is seldom needed again; what the agent wrote is needed three times as often."""
 CLAMPED_USER = 0.4
-"""Share of the room for a newest user message that is larger than all of it."""
+"""Share of the limit for a newest user message that is too large to be shown whole."""
 CLAMP_MARK = 60
-"""Tokens that say what is missing from it."""
+"""Tokens of the mark that says what is missing from it."""
 ENDS_SHARE = 0.85
-"""Share of that room for its ends, where the next turns come on top of them."""
+"""Share of the free room that the ends of such a message take where the next turns need room as well."""
 SHORTEST_ENDS = 100
-"""Characters of it that are shown in any case."""
+"""Characters of such a message that are always shown."""
 TRIES = 6
-"""How often its ends are measured: they may have more tokens for their characters than the whole, or fewer."""
+"""How many times the ends are measured: they may have more tokens for their characters than the whole message, or
+fewer."""
 TAIL_HEAVY = 0.25
-"""Share of the room above which a tail is better shortened than kept whole, and that it may have then: results are what
-the agent is working with, and readers miss what is left out of them."""
+"""Share of the room that a tail with shortened results may have, and above which whole results are better shortened:
+the agent is working with them, and readers miss what is left out."""
 LARGEST = 3
-"""A result counts for at most this part of a tail's room where it is cut: what is larger is shortened."""
+"""When a cut is chosen, a result counts for at most one part in so many of the tail's room: a larger one is
+shortened."""
 LOG_MOST = 24_000
-"""Tokens of a checkpoint with a work log: it is read like messages, and stands for many."""
+"""The most tokens of a checkpoint with a work log: it is read like messages, and stands for many."""
 LOG_MORE = 0.5
-"""Part of what the agent wrote that the log has room for besides, for files that it read: they are worth more than a
-longer tail."""
+"""Files that the agent read may add this share to a log of all it wrote: their lines are worth more than a longer
+tail."""
 NOTED_MOST, NOTED_LITTLE = 0.25, 0.12
-"""Share of what the user's words leave that errors, deeds, tasks and files may claim before a work log, …"""
+"""Share of what the user's words leave that errors, deeds, tasks and files may take before a work log gets its room:
+the second where little is left."""
 LITTLE = 600
-"""… where that is less than so many tokens the smaller one …"""
+"""Tokens left by the user's words below which that is little."""
 LOG_LEAST = 0.15
-"""… and which gets this share of a checkpoint, however much the user said …"""
+"""Share of a checkpoint that a work log gets, however much the user said."""
 SHORT, SHORT_SHARE = 160, 0.7
-"""… in messages of more than so many characters. Shorter ones come before it, up to this share of what is left."""
+"""User messages of at most so many characters come before the work log, up to this share of what the rules leave."""
 SAID_TWICE = 1.5
-"""The user's words are shown in order, and the rules among them once more by themselves."""
+"""The factor for words that are shown twice: all in order, and the rules among them once more by themselves."""
 FRAME = 120
-"""Tokens of a checkpoint's opening and headings, about, before it is known what it says."""
+"""Tokens of a checkpoint's opening and headings, roughly, for use before it is written."""
 RULES_MORE = 5
-"""Rules have up to a fifth fewer tokens together than each by itself, by which they are chosen."""
+"""Rules take up to one part in five fewer tokens together than one by one; what they need is estimated with that
+margin."""
 ENTRY = 10
-"""Tokens of what a text or call needs in a log besides its lines, about: the empty line before it, its label; and its
-file among those that were touched."""
+"""Tokens that a text or call needs in a log besides its lines, roughly: the empty line before it, its label, and its
+file in the list of files."""
 JOINTS = 24
-"""Tokens that say what was left out, and stand between the parts."""
+"""Tokens of the lines that say what was left out and of what joins the parts."""
 NOTES_SHARE = 0.65
-"""Share of a checkpoint that the program's own notes may claim before the summary gets its room …"""
+"""Share of a checkpoint that the program's own notes may take before a model's summary gets its room."""
 SUMMARY_LEAST = 4
-"""… which is at least a quarter of what the checkpoint has without the user's words."""
+"""A model's summary gets at least one part in so many of what the checkpoint has without the user's words."""
 SLACK = 2 / 3
 """Share of what head, pins and a carried message leave that a fold keeps free for the next turns, where that is less
-than a tenth of the room: it lasts for twice what is said beside them."""
+than a tenth of the room. The other third is for what the fold writes."""
 MARGIN = 0.99
-"""Share of a limit that is aimed at: texts joined have a few tokens more than their parts."""
+"""Share of a limit to aim at: joined texts have a few tokens more than their parts."""
 EASE_MARGIN = 0.96
-"""The same of the size at which a view is at ease: the next turns come on top of it."""
+"""Share of the size of a view at ease to aim at: the next turns come on top of it."""
 
 
 class Rooms:
-    """The rooms of one fold. Sizes are in the provider's tokens, as far as the meter knows them."""
+    """The rooms of one fold, in the provider's tokens as far as the meter knows them."""
 
     def __init__(
         self,
         ground: Ground,
         meter: Meter,
-        limits: Limits,
+        limits: ViewLimits,
         pins: Iterable[int] = (),
         *,
         guide: Message | None = None,
@@ -112,17 +118,17 @@ class Rooms:
         limit, ease = limits.most, limits.ease
         self.limit, self.pins, self.guide = limit, frozenset(pins), guide
         self.carried = self._carried(limits.target)
-        """Tokens of the newest user message, where it is too large for the tail and stands by itself."""
+        """Tokens of the newest user message where it is too large for the tail and stands by itself; else 0."""
         self.open = max(limit - self.fixed - self.carried, 0)
-        """Tokens that are left for what a fold can choose, and for the next turns."""
+        """Tokens left for what a fold can choose, and for the next turns."""
         self.ease = ease if ease == limit else max(ease, limit - int(self.open * SLACK))
-        """The size of a view that leaves enough for them."""
+        """The size of a view that leaves enough room for the next turns."""
         self.tight = self.ease > ease
-        """That is less than a fold should leave."""
+        """That room is less than a fold should leave."""
         self.scarce = (self.tight or self.carried > 0) and not clamp_user
-        """There is no room to say twice what stands in the view as a whole."""
+        """There is no room to repeat what the view shows in full."""
         self.target = self._target(limits.target)
-        """Tokens of everything but that message."""
+        """The tokens to aim at, for everything but the carried message."""
 
     def _carried(self, target: int) -> int:
         if self.newest is None or sum(_last(self.each.__getitem__, self.newest, len(self.each), target)) <= target:
@@ -130,8 +136,9 @@ class Rooms:
         return min(self._alone, int(self.limit * CLAMPED_USER)) if self.clamp_user else self._alone
 
     def _target(self, target: int) -> int:
-        """What was asked for. Beside a carried message, its share of what is left; beside a large head, as much as the
-        head has, or that share; never more than leaves the view at ease."""
+        """The target that was asked for, within bounds. Beside a carried message it is scaled to what is left.
+        Beside a large head it may be twice the head, but not more than that scaled share. A view of this size is
+        always at ease."""
         share = self.fixed + self.open * target // self.limit
         aim = (
             self.fixed + int((self.ease - self.fixed) * MARGIN) if self.ease == self.limit else self.ease * EASE_MARGIN
@@ -141,7 +148,7 @@ class Rooms:
 
     @property
     def beside(self) -> int:
-        """Tokens of checkpoint and tail with which a view is at ease."""
+        """Tokens that checkpoint and tail together may have in a view that is at ease."""
         return self.ease - self.fixed - self.carried
 
     @cached_property
@@ -154,7 +161,7 @@ class Rooms:
         return round(self.meter.text(text) * self.meter.ratio)
 
     def _of(self, message: Message) -> int:
-        """Tokens of a message that is not one of those at hand."""
+        """Tokens of a message that is not in the history."""
         return round(self.meter.message(message) * self.meter.ratio)
 
     @cached_property
@@ -163,7 +170,8 @@ class Rooms:
 
     @cached_property
     def _alone(self) -> int:
-        """Tokens of that message where it stands behind a checkpoint: without what came with it."""
+        """Tokens of the newest user message behind a checkpoint, where it stands without results and without a
+        summary."""
         if self.newest is None:
             return 0
         message = self.ground.messages[self.newest]
@@ -173,7 +181,7 @@ class Rooms:
 
     @cached_property
     def stays(self) -> frozenset[int]:
-        """The messages that are there whatever is folded: system messages, and what is pinned."""
+        """The messages that stay whatever is folded: system messages and pinned ones."""
         messages = self.ground.messages
         pinned = {pin for pin in (*self.pins, *self.ground.pins) if 0 <= pin < len(messages)}
         pinned -= {self.newest} if self.carried else set()
@@ -181,12 +189,12 @@ class Rooms:
 
     @cached_property
     def loose(self) -> list[int]:
-        """Tokens of every message but of those."""
+        """Tokens of every message that can be folded; 0 for those that stay."""
         return [0 if at in self.stays else tokens for at, tokens in enumerate(self.each)]
 
     @cached_property
     def fixed(self) -> int:
-        """Tokens of these messages, of tools, system prompt, and the project's instructions."""
+        """Tokens of the messages that stay, tools, the system prompt, and the project's instructions."""
         messages = self.ground.messages
         tokens = self.meter.head(self.ground.conversation.head)
         tokens += sum(self.meter.message(messages[at]) for at in self.stays)
@@ -195,7 +203,8 @@ class Rooms:
 
     @cached_property
     def words(self) -> int:
-        """About the tokens that everything the user has said takes in a checkpoint; the newest stands in the view."""
+        """About how many tokens everything the user said takes in a checkpoint, without the newest message, which
+        the view shows."""
         past = self.ground.past.facts.of("user") if self.ground.past else ()
         spared = self.ground.messages[self.newest] if self.newest is not None else None
         old = (fact.text for fact in past if spared is None or fact.source != spared.identity)
@@ -215,7 +224,7 @@ class Rooms:
         return min(max(int(self.target * CHECKPOINT_SHARE * share), self._least()), CHECKPOINT_MOST)
 
     def _least(self, needed: int = 0) -> int:
-        """Tokens that a checkpoint has in any case, where the frame and the rules need so many."""
+        """The fewest tokens of a checkpoint; `needed` are those that the frame and the rules need."""
         tight = max(self.open // CHECKPOINT_TIGHT, needed)
         return max(min(CHECKPOINT_LEAST, tight, self.open), CHECKPOINT_EVER)
 
@@ -227,15 +236,15 @@ class Rooms:
         return max(int(free * share * TAIL_LEAST), self._roomy(int(free * share)))
 
     def clamped(self, share: float) -> int:
-        """Tokens that a tail may have whose results are shortened: what a model leaves, or a quarter of the room."""
+        """Tokens that a tail with shortened results may have: what a model leaves, or its share of the room."""
         return self.tail(share) if self.by_model else int((self.target - self.fixed) * share * TAIL_HEAVY)
 
     def is_heavy(self, stay: int) -> bool:
-        """A tail of so many tokens leaves too little to say what was before it."""
+        """A tail of so many tokens leaves too little room to say what came before it."""
         return stay > max(int((self.target - self.fixed) * TAIL_HEAVY), self.tail(1.0))
 
     def _roomy(self, free: int) -> int:
-        """Tokens of the longest tail that leaves room for a log of all that the agent wrote before it, and of some that
+        """Tokens of the longest tail that leaves room for a log of all the agent wrote before it and of some of what
         it read."""
         begin, own, read = self.ground.begin, self._own, self._read
         log, seen, tail = self._logged + sum(own), sum(read), 0
@@ -251,7 +260,7 @@ class Rooms:
 
     @cached_property
     def _read(self) -> list[int]:
-        """Tokens of each message that answers what shows a file; 0 of others."""
+        """Tokens of each message with the answer to a call that shows a file; 0 for the others."""
         begin, asked, found = self.ground.begin, set[str](), list[int]()
         for index, message in enumerate(self.ground.messages[begin:], begin):
             asked |= {call.id for call in message.calls if shows(call)}
@@ -261,7 +270,7 @@ class Rooms:
 
     @cached_property
     def _logged(self) -> int:
-        """Tokens of the agent's lines before these messages that a log is chosen from."""
+        """Tokens of the agent's earlier lines, which a log is chosen from too."""
         past = self.ground.past
         if past is None:
             return 0
@@ -271,14 +280,14 @@ class Rooms:
 
     @cached_property
     def _retold(self) -> int:
-        """Tokens of the newest summary among these messages that somebody else wrote."""
+        """Tokens of the newest summary among these messages that somebody else wrote; else 0."""
         messages = self.ground.messages
         at = next((at for at in range(len(messages) - 1, self.ground.begin - 1, -1) if retells(messages[at])), None)
         return 0 if at is None else self.each[at]
 
     @cached_property
     def _own(self) -> list[int]:
-        """Tokens of each message in a log in which every line stands once."""
+        """Tokens that each message takes in a log in which every line stands once."""
         found = [0] * (len(self.ground.messages) - self.ground.begin)
         lines = {line.text: line for line in entries(self.ground.messages[self.ground.begin :])}.values()
         for line in lines:
@@ -288,14 +297,15 @@ class Rooms:
         return found
 
     def left(self, share: float, cut: int, stay: int) -> int:
-        """What the messages from `cut` on, of so many tokens, leave of the tail's room; where there is no model, of all
-        the room."""
+        """What the messages from `cut` on, which have `stay` tokens, leave of the tail's room; without a model, of
+        all the room."""
         if self.by_model:
             return max(self.tail(share) - stay, 0)
         return max(int((self.target - self.fixed) * share) - stay - self.shown(cut), 0)
 
     def shown(self, cut: int) -> int:
-        """Tokens of the newest user message behind the checkpoint, where it lies before the cut and is not large."""
+        """Tokens of the newest user message behind the checkpoint, if it lies before the cut and is not large; else
+        0."""
         if self.newest is None or self.newest >= cut or self.carried or self.newest in (*self.pins, *self.ground.pins):
             return 0
         return self._alone
@@ -303,9 +313,9 @@ class Rooms:
     def inside(
         self, share: float, frame: int, facts: Facts, ledger: Ledger, left: int = 0, stay: int = 0
     ) -> tuple[int, int]:
-        """Tokens for the checkpoint, and in it for the summary: what the frame, with the snapshot, and the program's
-        own notes leave, the user's words first of all. `left` is what the messages that stay, of so many tokens, leave
-        of the target; the rules may take what they leave of the view."""
+        """Tokens for the checkpoint, and for the summary in it: what the frame (with the snapshot) and the program's
+        own notes leave, the user's words first of all. `stay` are the tokens of the messages that stay and `left`
+        what these leave of the target; the rules may take what they leave of the view."""
         whole = (self.checkpoint(share) if self.by_model else left) * WHOLE
         words, noted = needed(facts, ledger, self.size, whole)
         rules = frame + JOINTS + self._rules(facts, facts.of("rule"))
@@ -314,7 +324,7 @@ class Rooms:
         ruled = max(self._least(rules + CHECKPOINT_EVER), min(rules, self.beside - stay))
         room = max(self.checkpoint(share, noted), ruled)
         room = max(room, min(room + left, CHECKPOINT_MOST))
-        room = min(room, max(int((self.beside - stay) * MARGIN), ruled))  # files beyond that give way
+        room = min(room, max(int((self.beside - stay) * MARGIN), ruled))  # files that need more are left out
         noted = max(noted, notes(facts, ledger, int(room * NOTES_SHARE), self.size).tokens)
         least = min(self._base(share) // SUMMARY_LEAST, max(room - rules, CHECKPOINT_EVER))
         return room, max(room - frame - noted - JOINTS, least)
@@ -322,8 +332,8 @@ class Rooms:
     def _beside_log(
         self, frame: int, facts: Facts, needs: tuple[int, int, int], left: int, stay: int
     ) -> tuple[int, int]:
-        """The same where the summary is a log. Rules outrank it; but those of a plan that the room cannot hold leave it
-        its least share: who does not know what was done of a plan begins it again."""
+        """The same where the summary is a log. Rules come before it. But the rules of a plan that the room cannot
+        hold leave it its least share: an agent that does not know what was done of a plan begins it again."""
         words, noted, rules = needs
         room = max(min(left, LOG_MOST + noted), self._least(rules), min(rules, self.beside - stay))
         free = max(room - frame - words - JOINTS, 0)
@@ -335,29 +345,29 @@ class Rooms:
         return room, min(log, beside - min(self._short(facts), int(beside * SHORT_SHARE)))
 
     def terse(self, frame: int, facts: Facts) -> int:
-        """Tokens of a checkpoint with hardly more than what must not be lost, if need be all there are: of a clamped
-        message the ends will do."""
+        """Tokens of a checkpoint with hardly more than what must not be lost: all there are, if need be. Of a
+        clamped message only the ends then count."""
         carried = min(2 * CLAMP_MARK, self.carried) if self.clamp_user else self.carried
         most = int(self.limit * MARGIN) - self.fixed - carried - self.shown(len(self.each))
         must = notes(Facts(facts.of("rule", "open", "approval")), Ledger(), max(most, 0), self.size).tokens
         return max(min(frame + must + must // RULES_MORE + CHECKPOINT_EVER, most), 0)
 
     def _rules(self, facts: Facts, rules: Sequence[Fact]) -> int:
-        """Tokens that rules need which stand nowhere else; and before a log statements, which may be rules."""
+        """Tokens that these rules need; beside a log, statements that may be rules count as well."""
         stating = frozenset[int]() if self.by_model else stated(facts) - {fact.at for fact in facts.of("rule")}
         must = Facts((*rules, *(fact for fact in facts.of("user") if fact.at in stating)))
         tokens = notes(must, Ledger(), max(self.beside, CHECKPOINT_LEAST), self.size).tokens
         return tokens + tokens // RULES_MORE
 
     def _short(self, facts: Facts) -> int:
-        """Tokens of what the user said in few words, the rules aside."""
+        """Tokens of what the user said in few words, without the rules."""
         ruling = {fact.at for fact in facts.of("rule")}
         short = [fact for fact in facts.of("user") if len(fact.text) <= SHORT and fact.at not in ruling]
         return notes(Facts(tuple(short)), Ledger(), self.beside, self.size).tokens if short else 0
 
     def user(self, checkpoint: Message, stay: int) -> int:
-        """Characters of the newest user message, larger than its room, that there is room for beside a checkpoint; 0
-        where there is room for all of it."""
+        """Characters of the newest user message that there is room for beside a checkpoint; 0 where all of it has
+        room."""
         if self.newest is None:
             return 0
         free = int((self.limit - self.fixed - self._of(checkpoint) - stay) * MARGIN)
@@ -367,10 +377,11 @@ class Rooms:
         return self._ends(self.ground.messages[self.newest], free)
 
     def _ends(self, message: Message, free: int) -> int:
-        """About as many of its characters as have so many tokens, between a length that fits and one that does not."""
+        """About as many of the message's characters as have `free` tokens, searched between a length that fits and
+        one that does not."""
         low, high = SHORTEST_ENDS, len(carried(message).text)
         fewest, most = (self._of(carried(message, length)) for length in (low, high))
-        if most <= free:  # its pictures were too much
+        if most <= free:  # only its pictures were too large
             return high
         for _ in range(TRIES):
             length = low + int((high - low) * max(free - fewest, 0) / max(most - fewest, 1))
@@ -384,27 +395,28 @@ class Rooms:
         return low
 
     def sizes(self, start: int, tokens: int, *, whole: bool = False) -> list[int]:
-        """The messages' tokens, counted from the end as far as a tail of so many tokens can reach; before that, 0. What
-        stays anyway costs nothing, and a large result, unless it is to stay whole, no more than it will have."""
+        """The messages' tokens, from the end back to as far as a tail of so many tokens can reach, and 0 before
+        that. Messages that stay anyway cost nothing; a large result costs what it will have when shortened, unless
+        `whole`."""
         size = self.loose.__getitem__ if whole else partial(self._shortened, most=tokens // LARGEST)
         return _last(size, start, len(self.loose), tokens)
 
     def _shortened(self, at: int, most: int) -> int:
-        """Tokens of a message whose results are shortened to so many. What stands beside them cannot be."""
+        """Tokens of a message whose results are shortened to `most`. What stands beside them cannot be shortened."""
         tokens = self.loose[at]
         results = self.ground.messages[at].results if tokens > most else ()
         bulk = self.size("".join(result.text for result in results)) if results else 0
         return tokens - max(min(bulk, tokens) - most, 0)
 
     def is_crowded(self, cut: int, share: float) -> bool:
-        """A tail from here on has its room only if results in it are shortened."""
+        """A tail from `cut` on fits its room only if results in it are shortened."""
         room = self.tail(share)
         whole = sum(self.loose[cut:])
         return whole > room and sum(self._shortened(at, room // LARGEST) for at in range(cut, len(self.loose))) < whole
 
 
 def _last(size: Callable[[int], int], start: int, stop: int, tokens: int) -> list[int]:
-    """The sizes of what ends at `stop`, as far back as so many tokens reach; before that, 0."""
+    """The sizes of the items before `stop`, as far back as so many tokens reach; 0 before that."""
     found: list[int] = []
     total, first = 0, stop
     while first > start and total <= tokens:

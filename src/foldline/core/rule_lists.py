@@ -1,8 +1,8 @@
 """Lists that a rule announces: "Never do any of these:" and the lines behind it, which say nothing without it.
 
-    words ── announced ──> Listed("Never do any of these:\n- push to main\n- …"), …
+    words ── announced ──> RuleList("Never do any of these:\n- push to main\n- …"), …
 
-A list stands with its announcement, each part of a long one too. Which sentences bear a rule is in sentences.py.
+A list keeps its announcement, and so does each part of a long list. Which sentences bear a rule is in sentences.py.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from foldline.core.markup import ITEM, fenced
 from foldline.core.sentences import bears_rule, sentences
 
 PART = 400
-"""Characters of a list that are kept in one piece: with more, none of it might find room."""
+"""Characters of a list that are kept in one piece: of a longer one nothing might find room."""
 BLANK = 2
-"""Empty lines that may stand before it."""
+"""Empty lines that may stand between the announcement and its list."""
 
 _CLOSED = "*_ \t\r"
-"""What may stand behind a colon."""
+"""Signs that may follow the colon."""
 _WEAK = re.compile(
     r"\b(?:instead of|rather than|without|except|unless|prefer|important|required?|requirements?|keep|leave|should|"
     r"shall|if|when|once|before|after|no (?:more|need|new|longer)|bitte|muss|müssen|il faut|debes?|moet|måste)\b"
     r"|ください|必须|必須|يجب",
     re.I,
 )
-"""Words that bear a rule, and as often announce a task, or code: the lines behind them tell what they are."""
+"""Words that bear a rule and as often announce a task or code: only the lines behind them show which."""
 
 
 def announces(sentence: str) -> bool:
-    """It ends with a colon, be it in bold: what it says are the lines behind it."""
+    """The sentence ends with a colon, perhaps in bold: what it says is in the lines that follow."""
     return sentence.rstrip(_CLOSED).endswith((":", "："))
 
 
-class Listed(NamedTuple):
-    """A list, and the same in parts that are not too long, each behind the announcement."""
+class RuleList(NamedTuple):
+    """A list with its announcement, and the same in parts that are not too long, each with the announcement."""
 
     text: str
     parts: tuple[str, ...]
 
 
-def announced(words: str) -> Iterator[Listed]:
+def announced(words: str) -> Iterator[RuleList]:
     """Every list behind an announcement that bears a rule."""
     if ":" not in words and "：" not in words:
         return
@@ -56,11 +56,12 @@ def announced(words: str) -> Iterator[Listed]:
         if not last.pasted and bears_rule(_WEAK.sub("", last.text)):
             stop = _end(lines, code, at + 1)
             if stop > at + 1:
-                yield Listed("\n".join(lines[at:stop]), tuple(_parts(last.text, lines[at + 1 : stop])))
+                yield RuleList("\n".join(lines[at:stop]), tuple(_parts(last.text, lines[at + 1 : stop])))
 
 
 def _end(lines: Sequence[str], code: Sequence[bool], start: int) -> int:
-    """Where what is announced ends: a list, a block of code, or the lines up to an empty one. `start` if nothing is."""
+    """Where the announced lines end: a list, a block of code, or the lines up to an empty one. `start` if there are
+    none."""
     first = next((at for at in range(start, min(start + BLANK + 1, len(lines))) if lines[at].strip()), len(lines))
     if first == len(lines):
         return start
@@ -74,7 +75,7 @@ def _end(lines: Sequence[str], code: Sequence[bool], start: int) -> int:
 
 
 def _list_end(lines: Sequence[str], first: int) -> int:
-    """Behind the last item. An empty line may stand between two of them, if they are of one kind."""
+    """The position behind the last item. One empty line may stand between two items of the same kind."""
     kind, stop, at = _kind(lines[first]), first, first
     while at < len(lines):
         line = lines[at]
@@ -87,13 +88,13 @@ def _list_end(lines: Sequence[str], first: int) -> int:
 
 
 def _kind(line: str) -> str:
-    """What an item of a list begins with; "" for other lines."""
+    """The mark of a list item, "1" for any number; "" for other lines."""
     line = line.lstrip()
     return ("1" if line[0].isdigit() else line[0]) if ITEM.match(line) else ""
 
 
 def _parts(line: str, listed: Sequence[str]) -> Iterator[str]:
-    """The announcement with some of the items, each with what belongs to it, and then with the others."""
+    """The announcement with some of the items, each with the lines that belong to it, and again with the next ones."""
     least = min((_indent(item) for item in listed if item.strip()), default=0)
     part: list[str] = []
     length = 0

@@ -2,8 +2,8 @@
 
     view ── mended ──> Repaired        view ── sized ──> Tally        last, view ── cost ──> CacheCost
 
-For one turn. What was mended or counted last is not mended or counted again. How a list is mended is in repair.py, how
-tokens are counted in meter.py, and what a size leads to in policy.py.
+For one turn. The view that was mended or counted last is not mended or counted again. How a list is mended is in
+repair.py, how tokens are counted in meter.py, and what a size leads to in policy.py.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Scale:
         return self._mended[1]
 
     def sized(self, view: tuple[Message, ...]) -> Tally:
-        """The size of a view as it is sent: what is mended in it may make it larger."""
+        """The size of a view as it is sent: mending may make it larger."""
         return self.count(self.mended(view).messages)
 
     def count(self, view: tuple[Message, ...]) -> Tally:
@@ -43,7 +43,7 @@ class Scale:
         return self._counted[1]
 
     def count_anew(self) -> None:
-        """To be told when others may have taught the meter meanwhile."""
+        """Forgets the last count: to be called when other turns may have taught the meter meanwhile."""
         self._counted = None
 
     def alone(self, messages: Iterable[Message]) -> int:
@@ -51,7 +51,7 @@ class Scale:
         return round(sum(map(self._meter.message, messages)) * self._meter.ratio)
 
     def cost(self, last: tuple[Message, ...], view: tuple[Message, ...]) -> CacheCost:
-        """What it costs the provider's prompt cache to be shown this view after the last."""
+        """What replacing the last view with this one costs in the provider's prompt cache."""
         return cache_cost(self.count(last).tokens, self.count(view).tokens, self._shared(view, last))
 
     def _shared(self, view: tuple[Message, ...], last: tuple[Message, ...]) -> int:

@@ -3,9 +3,9 @@
     text ── spaced, humps ──> what the index is told        query ── ask ──> Asked ── match ──> in the index's language
     Asked, texts ── scores ──> how well each answers        Asked, text ── snippet ──> the place that answers
 
-The index splits at everything that is no letter or digit, and knows words by their stems; so parse_config and a path
-are phrases to it. What it cannot do is done here: parts of camelCase, characters of scripts without spaces. Pure, and
-knows nothing of tables or messages.
+The index splits at everything but letters and digits, and knows words by their stems; so parse_config and a path are
+phrases to it. What it cannot do is done here: parts of camelCase, characters of scripts without spaces. Pure; knows
+nothing of tables or messages.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from functools import cached_property
 from foldline.core.text import head
 
 MARKS = "⟪", "⟫"
-"""Around what matches in a snippet. No text has them by chance, and a screen can colour what is between them."""
+"""The marks around a match in a snippet. No text has them by chance, and a screen can colour what stands between
+them."""
 MAX_TERMS = 32
-"""Words of a query that count. Pasted error messages are longer, and their first lines tell the most."""
+"""The first words of a query that count. Pasted error messages are longer, and their first lines say the most."""
 SNIPPET = 240
 """Characters of a snippet: two or three lines of a terminal."""
 _LEAD = 60
-"""How much of a snippet stands before the first match."""
+"""Characters of a snippet that stand before the first match."""
 _PLACES = 8
 """Places of each word that are tried for a snippet."""
 _SATURATION, _LENGTH_WEIGHT = 1.2, 0.6
-"""BM25's constants: the tenth mention adds little; a long text needs more of them, though less so than prose does."""
+"""BM25's constants: the tenth mention adds little; a long text needs more mentions, though fewer than prose would."""
 _SCORED = 8_000
-"""Characters of a text that are looked at for its score. The rest of a log says the same again."""
+"""Characters of a text that are read for its score: the rest of a log repeats itself."""
 
 _CJK = re.compile(
     r"[\u2e80-\u30ff\u3105-\u312f\u31a0-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -40,12 +41,12 @@ _HUMP = re.compile(r"[A-Z](?:(?<=[a-z0-9].)|(?=[A-Z][a-z]))")
 """A capital letter in the middle of a word: the quickest way to see that a text has none."""
 _WORD = re.compile(r"[A-Za-z0-9]{1,100}+")
 _BACK = 40
-"""How far before its first hump a word may begin. What is longer is encoded data."""
+"""Characters before its first inner capital in which a word may begin: anything longer is encoded data."""
 _SEAM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _BULK = re.compile(r"[A-Za-z0-9+/=]{256,}+")
 """Base64 of pictures and the like. Nobody searches for it, and every piece would be a word of its own."""
 _SHORT = 2_000
-"""Texts up to this length are indexed as they are: to look for encoded data takes longer than to index it."""
+"""Texts up to this length are indexed as they are: looking for encoded data takes longer than indexing it."""
 _PIECE = re.compile(r'"([^"]*)"?|([^\s"]+)')
 _WORDS = re.compile(r"[^\W_]+")
 
@@ -72,14 +73,14 @@ def _humped(text: str) -> Iterator[str]:
         while start > limit and text[start - 1].isalnum() and text[start - 1].isascii():
             start -= 1
         word = _WORD.match(text, start)
-        assert word  # at the latest it begins with the hump
+        assert word  # the hump itself matches
         end = word.end()
         yield word[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One word or phrase of a query: how the index is asked for it, and how it may be written in a text."""
+    """One word or phrase of a query: what to ask the index, and the ways it may be written in a text."""
 
     match: str
     needles: tuple[str, ...]
@@ -87,12 +88,12 @@ class Term:
 
 @dataclass(frozen=True)
 class Asked:
-    """A query, understood."""
+    """A query, split into its terms."""
 
     terms: tuple[Term, ...]
 
     def match(self, joint: str = "AND") -> str:
-        """In the index's language: all of the terms, or with OR any."""
+        """The query in the index's language: all of the terms, or any of them with OR."""
         return f" {joint} ".join(term.match for term in self.terms)
 
     @cached_property
@@ -103,7 +104,7 @@ class Asked:
 
 
 def ask(query: str) -> Asked:
-    """Reads a query: words, "quoted phrases", paths, identifiers, error messages. Any text is one."""
+    """Reads a query: words, "quoted phrases", paths, identifiers, error messages. Any text is a valid query."""
     clean = query.encode("utf-8", "replace").decode().replace("\0", " ")
     pieces = (quoted or word for quoted, word in _PIECE.findall(clean))
     terms = dict.fromkeys(_term(piece) for piece in pieces if _WORDS.search(piece))
@@ -118,7 +119,7 @@ def _term(piece: str) -> Term:
 
 
 def _needles(piece: str, split: str) -> Iterator[str]:
-    """How it may be written: as it is, in other cases of identifiers, and by its stem."""
+    """The ways to write it: as it is, in other cases of identifiers, and by its stem."""
     yield piece.strip("'`.,;:!?()[]{}<>").lower() or piece.lower()
     words = [word.lower() for word in _WORDS.findall(split)]
     if len(words) > 1:
@@ -128,7 +129,7 @@ def _needles(piece: str, split: str) -> Iterator[str]:
 
 
 def scores(asked: Asked, texts: Sequence[str]) -> list[float]:
-    """How well each of some texts, all of which answer, answers. By BM25, with rarity among these texts."""
+    """How well each text answers, where all of them do: by BM25, with rarity measured among these texts."""
     lowered = [text[:_SCORED].lower() for text in texts]
     average = sum(map(len, lowered)) / len(lowered) if lowered else 1
     totals = [0.0] * len(lowered)
@@ -143,7 +144,7 @@ def scores(asked: Asked, texts: Sequence[str]) -> list[float]:
 
 
 def snippet(asked: Asked, text: str, length: int = SNIPPET) -> str:
-    """The first place of a text that has the most of what was asked, with what matches between marks."""
+    """The place of a text that has most of what was asked, the first of several, with the matches between marks."""
     start = max(_place(asked, text, length) - _LEAD, 0)
     piece = head(text[start : start + length + 1], length)
     shown = _marked(asked, " ".join(piece.split()))
@@ -151,7 +152,7 @@ def snippet(asked: Asked, text: str, length: int = SNIPPET) -> str:
 
 
 def _place(asked: Asked, text: str, length: int) -> int:
-    """The place around which the most different terms stand: a rare one leads there, and common ones are beside it."""
+    """The place around which most different terms stand. A rare term points to it, with common ones beside it."""
     lowered = text.replace("\u0130", "i").lower()  # the one letter that grows in lower case
     best, most = 0, 0
     for at in sorted({at for term in asked.terms for at in _places(lowered, term.needles)}):

@@ -2,8 +2,8 @@
 
     text ── secrets ──> Secret, Secret, …
 
-A span can be replaced by a mask without harm to JSON around it: it takes in whole escapes, and no quote that ends a
-string. Time is in proportion to the text: plain searches find the places, and what was read there is not read again.
+A mask can replace a span without breaking JSON around it: a span takes in whole escapes, and no quote that ends a
+string. The time taken is in proportion to the text: plain searches find the places, and no place is read twice.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ MASK = "[masked "
 """How every mask begins."""
 _MASKED = re.compile(re.escape(MASK) + r"[a-z-]{1,30}+(?: [0-9a-f]{6})?+\]")
 _HIDDEN = "\ufdd1"
-"""What masks and secrets already found are read as: a character that no text has, in the same number."""
+"""The character that stands in for each one of masks and of secrets already found: no text has it."""
 _ROUNDS = 8
-"""How often a text is looked through: a secret may come to light when one beside it is taken out. Texts without any,
-and nearly all with some, need no third time."""
+"""How many times a text is searched at most: a secret may come to light once the one beside it is hidden. Nearly all
+texts need only two."""
 
 
 class Secret(NamedTuple):
-    """What was found, and where it stands in the text."""
+    """A secret's kind, and where it stands in the text."""
 
     kind: str
     start: int
@@ -88,7 +88,7 @@ def _once(text: str) -> Iterator[Secret]:
 
 
 def _each(text: str, word: str, read: Callable[[int], Reading]) -> Iterator[Secret]:
-    """Reads at every place where a word stands, and goes on where that reading ended."""
+    """Reads at every place where a word stands, and continues where that reading ended."""
     at = text.find(word)
     while at >= 0:
         end, found = read(at)
@@ -109,7 +109,7 @@ def _escaped(text: str, at: int) -> bool:
 
 
 def _begins_word(text: str, at: int) -> bool:
-    """No letter or digit is before it, but for an escape's: \\n, %20."""
+    """No letter or digit stands before it, except one that belongs to an escape: \\n, %20."""
     if not at or not (text[at - 1].isalnum() or text[at - 1] in "_-"):
         return True
     if text[at - 1] in _ESCAPES and text[max(at - 2, 0) : at - 1] == "\\":
@@ -118,7 +118,7 @@ def _begins_word(text: str, at: int) -> bool:
 
 
 def _cut(text: str, start: int, end: int) -> bool:
-    """Something hidden stands in it or at its end: it was looked at when it was whole."""
+    """Something hidden stands in it or right behind it: it was judged already when it was whole."""
     return text.find(_HIDDEN, start, end + 1) >= 0
 
 
@@ -178,7 +178,7 @@ def _private_keys(text: str) -> Iterator[Secret]:
 
 
 def _header(text: str, lowered: str, word: str) -> Iterator[Secret]:
-    """What follows Bearer or Basic, the name of the header, or whatever else says that a login follows."""
+    """Logins behind one of the words for them: Bearer, Basic, the name of the header, and others."""
     kind, shape, judge = _HEADERS[word]
 
     def read(at: int) -> Reading:
@@ -191,7 +191,8 @@ def _header(text: str, lowered: str, word: str) -> Iterator[Secret]:
 
 
 def _is_login(body: str) -> bool:
-    """User and password in base64, with the colon between them. A word that happens to be base64 says no text."""
+    """User and password in base64, with the colon between them. A word that happens to be base64 does not decode to
+    text."""
     try:
         said = base64.b64decode(body, validate=True).decode()
     except ValueError:
@@ -210,7 +211,7 @@ def _is_password(body: str) -> bool:
 _SAYS = r"[ \t\\\"']{0,6}+[:=][ \t\\\"']{0,6}+"
 _LOGIN_FLAGS = (" -u", " --user")
 _WORDS = {"bearer": ("bearer",), "authorization": ("basic", "authorization"), "auth": ("auth",), "curl": _LOGIN_FLAGS}
-"""The words that a login follows, where something tells that they may be there."""
+"""The words that a login follows, by a word that shows they may be there."""
 _FLAGGED = re.compile(r"(?:=|[ \t]{0,3}+)[\"']?+[^\s:\"'`\\]{1,100}+:(?P<body>[^\s\"'`\\]{1,200}+)")
 _HEADERS: Mapping[str, tuple[str, re.Pattern[str], Callable[[str], bool]]] = {
     "bearer": (
@@ -239,16 +240,16 @@ _PHRASE = re.compile(
     r"\"(?P<double>[^\"\\\n]{1,200}+)\"|'(?P<single>[^\"'\\\n]{1,200}+)'"
     r"|(?P<slashes>\\{1,7}+)\"(?P<inner>[^\"\\\n]{1,200}+)(?P=slashes)\""
 )
-"""In a .env file, quotes are there because the value has spaces."""
+"""A value in quotes in a .env file: the quotes are there because it has spaces."""
 _BARE = re.compile(r"(?:[^\s\"'`\\,;<>(){}\[\]&|]|\\[^\s\"'`nrtu])++(?![(\[])")
 _LINE = re.compile(r"(?:[^\s\"'`\\]|\\[^\s\"'`nrtu])++")
 _FLAG = re.compile(r"[ \t]{1,2}+(?=[^\s-])")
 _BEFORE = 40
-"""How much of a name before its last word is looked at."""
+"""Characters of a name before its last word that are looked at."""
 
 
 def _assigned(text: str, lowered: str, hint: str) -> Iterator[Secret]:
-    """Values beside a name that tells of a secret: in a .env file, in code, JSON or YAML, after a flag."""
+    """Values beside a name that points to a secret: in a .env file, in code, JSON or YAML, after a flag."""
     for word, (kind, trust) in NAMES.items():
         if hint not in word:
             continue
@@ -268,7 +269,7 @@ def _assigned(text: str, lowered: str, hint: str) -> Iterator[Secret]:
 
 
 def _value(text: str, at: int, before: str, *, env: bool) -> tuple[int, int, bool] | None:
-    """Where the value that belongs to a name begins and ends, and whether nothing but a value can stand there."""
+    """Where the value that belongs to a name begins and ends, and whether only a literal value can stand there."""
     separator = _SEPARATOR.match(text, at)
     if not separator and before.rpartition(" ")[2].startswith("--"):
         separator = _FLAG.match(text, at)
@@ -280,6 +281,6 @@ def _value(text: str, at: int, before: str, *, env: bool) -> tuple[int, int, boo
         start, end = quoted.span(quoted.lastgroup or 0)
         return start, end, literal
     if separator.re is _SEPARATOR and separator["named"]:
-        return None  # a number or the like in JSON: in its place a mask would be no JSON
+        return None  # a bare value in JSON, such as a number: a mask in its place would break the JSON
     bare = (_LINE if literal else _BARE).match(text, separator.end())
     return (*bare.span(), literal) if bare else None

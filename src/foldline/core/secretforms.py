@@ -4,9 +4,9 @@
 
     looks_made_up(body)      xxxx, your-key-here: a placeholder        secretive(value, trust)   a secret, by its name
 
-Pure judgement of short strings; where they stand in a text is found in secretfinder.py. Every
-pattern is matched at a place that a plain search found, repeats one class at a time without giving back, and so takes
-time in proportion to what it reads.
+Pure judgement of short strings; where they stand in a text is found in secretfinder.py. Every pattern is matched at a
+place that a plain search found, and repeats one class at a time without giving back, so the time it takes is in
+proportion to what it reads.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 Trust: TypeAlias = Literal["password", "secret", "token"]
-"""How much a name tells: beside a password almost anything is one; beside a token only what looks random."""
+"""How much a name says about its value: beside "password" almost any value is a secret, beside "token" only one that
+looks random."""
 
 
 class Key(NamedTuple):
@@ -33,7 +34,7 @@ def _key(kind: str, begins: str, rest: str, *, anywhere: bool = True) -> Key:
 
 
 def _behind(kind: str, before: str, begins: str, rest: str) -> Key:
-    """A key that is known by what stands in it, and by what stands before that."""
+    """A key that is recognised by a piece inside it and by what stands before that piece."""
     return Key(kind, begins, re.compile(f"(?<={before}){re.escape(begins)}(?P<body>{rest})"))
 
 
@@ -125,7 +126,7 @@ KEYS = (
 )
 
 _HINTS = ("sk-", "xox", "k_live_", "k_test_")
-"""Pieces that several beginnings share, so that one search can tell that none of them is there."""
+"""Pieces that several beginnings share, so that one search can show that none of them is there."""
 
 
 def _by_sign() -> Mapping[str, Mapping[str, tuple[Key, ...]]]:
@@ -138,13 +139,14 @@ def _by_sign() -> Mapping[str, Mapping[str, tuple[Key, ...]]]:
 
 
 KEYS_BY_SIGN = _by_sign()
-"""By a character they all have (or none), then by hint: two quick looks that spare most texts most searches."""
+"""The keys by a sign in their beginnings ("" for those without), then by hint: two quick looks spare most texts most
+searches."""
 
 AWS_SECRET = re.compile(r"[\s,:;|\"']{1,5}+(?P<body>[A-Za-z0-9/+]{40,}+)")
-"""The other half of an AWS key, where it simply follows the first."""
+"""The other half of an AWS key, where it directly follows the first."""
 
 NAME_HINTS = ("pass", "pwd", "secret", "credential", "key", "token")
-"""Every name that tells of a secret has one of these in it."""
+"""Parts of names: every name in NAMES contains one of these."""
 NAMES: Mapping[str, tuple[str, Trust]] = {
     "password": ("password", "password"),
     "passwd": ("password", "password"),
@@ -156,7 +158,7 @@ NAMES: Mapping[str, tuple[str, Trust]] = {
     "key": ("api-key", "secret"),
     "token": ("token", "token"),
 }
-"""How the names end that tell of a secret, in lower case. Of keys, those that `names_key` knows."""
+"""The last words, in lower case, of names that point to a secret. For "key", `names_key` decides which names do."""
 
 _OPENS = re.compile(
     r"(?:api|access|private|auth|encryption|signing|account|master|storage|subscription|ssh|deploy|secret)[_-]?\Z", re.I
@@ -168,33 +170,34 @@ string required optional password passwd passphrase secret token username user p
 default value test hidden
 """
 _WORDS = frozenset(_EMPTY_WORDS.split())
-"""What stands beside such names in schemas, forms and examples."""
+"""Values that stand beside such names in schemas, forms and examples."""
 _REFERS = re.compile(r"[$%{<\[(:,}\])]|process\.|os\.|env\.|vault:|secrets?\.|file:|https?:|/run/|/etc/", re.I)
-"""A value that begins so is looked up somewhere else."""
+"""How a value begins that refers to another place."""
 _CODE = re.compile(r"[&*@!|>/.~#=-]|[A-Za-z_$][\w$]*+(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*+)++\Z")
-"""A value that begins or is built so is rather a piece of code."""
+"""How a value is formed that is more likely a piece of code."""
 _SPECIAL = re.compile(r"[0-9]|.[!@#$%^&*?~+].", re.S)
 _FEWEST = 8
-"""Different characters a key has at least. Random ones of 16 digits have fewer once in thousands, longer ones never."""
+"""Different characters that a key has at least. Random ones of 16 digits have fewer once in thousands of cases,
+longer ones never."""
 _SHORTEST: dict[Trust, int] = {"password": 6, "secret": 8, "token": 16}
 _PIECE: dict[Trust, int] = {"secret": 6, "token": 8}
-"""How long letters and digits in one piece must be to be no word, given what the name tells."""
+"""Characters from which letters and digits in one piece are not an ordinary word, by how much the name says."""
 
 
 def names_key(before: str, word: str) -> bool:
-    """Whether a name that ends in `word`, some form of "key", is that of a secret one: api_key, OPENAI_KEY."""
+    """Whether a name that ends in `word` ("key" in some form) names a secret key: api_key, OPENAI_KEY."""
     if _OPENS.search(before):
         return True
     return word.isupper() and before.endswith("_") and not _OTHER.search(before)
 
 
 def looks_made_up(body: str) -> bool:
-    """It shows the form of a key and is none."""
+    """It only shows the form of a key, as a placeholder does."""
     return len(set(body)) < _FEWEST or _MADE_UP.search(body) is not None
 
 
 def secretive(value: str, trust: Trust, *, literal: bool) -> bool:
-    """Whether a value is a secret, given how much its name tells. Literal: nothing but a value can stand there."""
+    """Whether a value is a secret, given how much its name says. `literal`: only a literal value can stand there."""
     if value.lower() in _WORDS or _MADE_UP.search(value) or _REFERS.match(value):
         return False
     if literal and trust == "password":

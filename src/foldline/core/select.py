@@ -2,8 +2,8 @@
 
     messages, strategy ── select ──> Selected (messages, why each was kept, tokens before and after)
 
-Kept are system messages, messages with a keyword, tool results, and the last few, in their order. A message is never
-kept without the rest of its tool cycle, and what a promise protects (system, the newest user message, the last of all)
+It keeps system messages, messages with a keyword, tool results, and the last few, in their order. A message is never
+kept without the rest of its tool cycle, and what a promise protects (system, the newest user message, the last message)
 stays whatever the strategy says; the result names such overrides. Nothing is merged or rewritten. The strategy itself,
 saved and loaded, is in strategy.py.
 """
@@ -25,7 +25,7 @@ __all__ = ["Selected", "Strategy", "is_users", "select"]
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """What was kept, and the measure of it. `reasons[i]` says why messages[i] is there."""
+    """What was kept, and its measures. `reasons[i]` says why messages[i] is there."""
 
     messages: tuple[Message, ...]
     indices: tuple[int, ...]
@@ -51,7 +51,7 @@ class Selected:
 
     @classmethod
     def from_json(cls, text: str, messages: Sequence[Message]) -> Selected:
-        """The result again, over the list it was made from."""
+        """The saved result, over the list it was made from."""
         try:
             saved = json.loads(text)
             known = {name: saved[name] for name in ("count_before", "tokens_before", "tokens_after")}
@@ -109,12 +109,12 @@ def _wanted(messages: Sequence[Message], strategy: Strategy) -> dict[int, str]:
 
 
 def _said(message: Message) -> str:
-    """Its own text and its results': a keyword counts in either."""
+    """A message's own text and its results': a keyword counts in either."""
     return "\n".join((message.text, *(result.text for result in message.results)))
 
 
 def _protect(messages: Sequence[Message], reasons: dict[int, str]) -> tuple[Notice, ...]:
-    """System messages, the newest user message and the last of all stay, whatever the strategy says."""
+    """Keeps system messages, the newest user message and the last message, whatever the strategy says."""
     notices = []
     system = [index for index, message in enumerate(messages) if message.role == "system" and index not in reasons]
     if system:
@@ -153,14 +153,15 @@ def _units(messages: Sequence[Message], pairing: Pairing) -> list[range]:
 
 
 def _lead(messages: Sequence[Message], reasons: dict[int, str], pairing: Pairing) -> None:
-    """A turn that began with thinking and goes on keeps its first step: a provider wants to see the thinking there."""
+    """Keeps the first step of an unfinished turn that began with thinking: a provider wants to see the thinking
+    there."""
     loop = open_loop(pairing)
     if loop and begins_with_thinking(messages, loop[0]):
         reasons.setdefault(loop[0].start, "opens the turn")
 
 
 def _hold_system(messages: Sequence[Message], reasons: dict[int, str]) -> None:
-    """A system message inside the conversation keeps what stands on both sides: it may not stand just anywhere."""
+    """Keeps the neighbours of a system message inside the conversation: it must not stand just anywhere."""
     opened = next((index for index, message in enumerate(messages) if message.role != "system"), len(messages))
     for index in range(opened + 1, len(messages)):
         if messages[index].role == "system":
@@ -169,7 +170,7 @@ def _hold_system(messages: Sequence[Message], reasons: dict[int, str]) -> None:
 
 
 def _complete(reasons: dict[int, str], units: Sequence[range]) -> None:
-    """Whoever is kept brings the rest of its cycle."""
+    """Keeps the rest of each cycle of which a message is kept."""
     for unit in units:
         if len(unit) > 1 and any(index in reasons for index in unit):
             for index in unit:
@@ -177,7 +178,8 @@ def _complete(reasons: dict[int, str], units: Sequence[range]) -> None:
 
 
 def _separate(messages: Sequence[Message], reasons: dict[int, str], units: Sequence[range]) -> None:
-    """Steps keep the user before them; between results and the user's next words stays the step that ended the turn."""
+    """Keeps turns apart: the user's message before a step, and the step that ended a turn between results and the
+    user's next words."""
     stepped, answered = True, False  # the last kept was a step without calls, or nothing; results came since a step
     passed: dict[str, range] = {}  # by role: the latest that was not kept since the last that was
     for unit in units:

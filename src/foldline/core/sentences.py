@@ -1,7 +1,7 @@
 """Sentences of what people write to agents, and which of them bear a rule, a change of mind, or a question.
 
 Splitting never changes a character: a sentence is a slice of its text. Fenced code and pasted output are blocks of
-their own. The word lists are only for ranking: a sentence that no list knows is kept as long as there is room.
+their own. The word lists serve only for ranking: a sentence that no list knows is kept while there is room.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from foldline.core.markup import ITEM, fenced
 _BREAK = re.compile(
     r"(?<=[.!?…\"')\]*_])(?:(?<=[.!?…])|(?<=[.!?…][\"')\]*_])|(?<=[.!?…]\*\*)|(?<=[.!?…]__))\s+|(?<=[。！？])"
 )
-"""Between two sentences: behind what ends the first, be it quoted, in brackets or in bold type."""
+"""The border between two sentences: behind the end of the first, even if that is quoted, in brackets or in bold
+type."""
 _RULE = re.compile(
     r"\b(?:never|always|(?<!\bi )(?<!\bwe )(?<!\bthey )(?:don'?t|do not)|(?:don'?t|do not) want|"
     r"must(?:n'?t)?|should(?:n'?t)?|shall|only|please not|avoid|without|except|unless|prefer|"
@@ -57,7 +58,7 @@ _STATES = re.compile(
     r"needs?|wants?|may|can't|cannot|comes?|starts?|belongs?|matters?|means?)\b)",
     re.I,
 )
-"""How people begin who tell how things are: seldom does a question or a request begin so."""
+"""How people begin when they say how things are: a question or a request seldom begins so."""
 _CASE = re.compile(
     r"\W*(?:(?:and|but|also|so|oh|ah|please|in future|next time)\W+){0,3}(?:if|when|once|before|after|as soon as)\b"
     r"[^?,]*,\s*(?:then\s+)?(?:please\s+)?"
@@ -66,19 +67,19 @@ _CASE = re.compile(
     r"[a-z]+\b[^?]*$",
     re.I,
 )
-"""What to do in a case: "If a test is slow, mark it." """
+"""A rule for a case: "If a test is slow, mark it." """
 _NONE = re.compile(
     r"(?:^|[,;:]\s|\band\s)\W{0,5}no (?!problems|worries|errors|issues|changes|thanks|ideas|results|matches|failures)"
     r"[a-z-]+(?: [a-z-]+)?s\b(?! (?:are|were|is|was|found|now|yet|so far|here|any ?more|left|shown|in the log))",
     re.I,
 )
-"""What there shall not be: "No emojis." """
+"""Something that is not wanted: "No emojis." """
 _TAGGED = re.compile(
     r"[,.]?\s*(?:ok(?:ay)?|right|alright|deal|got it|understood|please|ja|gell|oder|vale|d'accord)\s*[?？]\W*$", re.I
 )
-"""What makes a question of an order, to be polite, …"""
+"""A polite ending that makes an order look like a question."""
 _ORDERLY = re.compile(r"\W*(?:do not|don'?t|when|have)\b", re.I)
-"""… where it does not begin like one."""
+"""How an order may begin that looks like a question: with such an ending it is an order."""
 _EMPHASIS = re.compile(r"(?<!\w)_{1,3}(?=[^\W_])|(?<=[^\W_])_{1,3}(?!\w)")
 _ORDERS = re.compile(r"(?:never|always|do not|don'?t|avoid|please|keep|leave|make sure|you must)\b", re.I)
 _ASKED = re.compile(
@@ -87,7 +88,7 @@ _ASKED = re.compile(
     r"pourquoi|comment|por qué)\b[^\n]*[?？][\s)\"'*_]*$",
     re.I,
 )
-"""A question for something to be told. "Can you …?" is a request."""
+"""A question that asks for information. "Can you …?" is a request."""
 _TURN = re.compile(
     r"\b(?:actually|instead|scrap|forget (?:it|that|about)|drop|on second thoughts?|changed? (?:my|our) mind|"
     r"never ?mind|no longer|not any ?more|rather|let'?s not|switch(?:ed)? to|go(?:ing)? with|skip|revert|undo|hold off|"
@@ -107,17 +108,20 @@ _INVITES = re.compile(
 )
 _HEADING = ("# ", "## ", "### ", "#### ")
 _CLOSERS = "*_\"')]” "
-"""What may stand behind a question mark."""
+"""Signs that may follow a question mark."""
 _WORDY = bytes(code for code in range(128) if chr(code).isalpha() or chr(code).isspace())
 """The letters and blanks of ASCII."""
+LEAST_WORDY, LEAST_WORDY_LONG = 0.75, 0.85
+"""Letters and blanks below which a line is pasted, as shares of it: words have some 0.95. A line may name paths and
+numbers; in a long one they should be outweighed by the words around them."""
 TAG = 40
-"""Characters at the end of a sentence in which it may turn into a question."""
+"""Characters at the end of a sentence in which such an ending is sought."""
 LONG_LINE = 600
-"""Characters above which a sentence has to be rather plainly words."""
+"""Characters above which a sentence needs a larger share of letters to count as words."""
 SHORT_LINE = 60
-"""Characters up to which signs and digits say nothing."""
+"""Characters up to which a sentence counts as words, however many signs and digits it has."""
 STATED = 160
-"""Characters of a statement: who tells more has something to be done."""
+"""Characters of a statement at most: a longer message mostly asks for something to be done."""
 _LOOK = 2_000
 """Characters at the end of a text in which a question is looked for."""
 
@@ -141,7 +145,7 @@ def sentences(text: str) -> Iterator[Sentence]:
 
 
 def _pieces(line: str) -> Iterator[str]:
-    """The sentences of a line. The number of a list item is no sentence."""
+    """The sentences of a line. The number of a list item is not a sentence of its own."""
     item = ITEM.match(line)
     first, *others = _BREAK.split(line[item.end() if item else 0 :])
     mark = item.group() if item else ""
@@ -149,10 +153,10 @@ def _pieces(line: str) -> Iterator[str]:
 
 
 def looks_pasted(line: str) -> bool:
-    """Code, a log line, a stack frame: more signs than words have, and nobody's order."""
+    """Code, a log line or a stack frame: it has more signs than prose, and does not begin as an order."""
     if len(line) <= SHORT_LINE or _orders(line):
         return False
-    return _letters(line) < (0.85 if len(line) > LONG_LINE else 0.75) * len(line)
+    return _letters(line) < (LEAST_WORDY_LONG if len(line) > LONG_LINE else LEAST_WORDY) * len(line)
 
 
 def _orders(line: str) -> bool:
@@ -168,7 +172,7 @@ def _letters(line: str) -> int:
 
 
 def bears_rule(sentence: str) -> bool:
-    """It tells what must, may or must not be done, in a way a list of words knows. A question asks it."""
+    """It says what must, may or must not be done, in words that a list knows. A question does not count."""
     words = _EMPHASIS.sub("", sentence.replace("’", "'"))
     rules = _RULE.search(words) or _CASE.match(words) or _NONE.search(words)
     return rules is not None and not _is_asked(words)
@@ -181,13 +185,13 @@ def _is_asked(sentence: str) -> bool:
 
 
 def states(text: str) -> bool:
-    """A few words, of which none asks, that begin as one does who tells how things are: it may be a rule that no list
-    knows ("Marta owns the billing module")."""
+    """A short text without a question that begins like a statement: it may be a rule that no list knows ("Marta owns
+    the billing module")."""
     return len(text) <= STATED and _STATES.match(text) is not None and not any(mark in text for mark in "?？؟")
 
 
 def turns(sentence: str) -> bool:
-    """It takes something back or chooses otherwise."""
+    """It takes something back, or chooses something else."""
     return _TURN.search(sentence) is not None
 
 
@@ -197,7 +201,8 @@ def consents(text: str) -> bool:
 
 
 def asks(text: str) -> str:
-    """The question a text ends with, be it before a list of choices, but no heading; "" when it ends otherwise."""
+    """The question a text ends with, perhaps before a list of choices; "" where there is none. A heading does not
+    count."""
     spoken = [line.text for line in sentences(text[-_LOOK:]) if not line.pasted and not line.text.startswith(_HEADING)]
     choices = len(spoken) - next((n for n, line in enumerate(reversed(spoken)) if not ITEM.match(line)), len(spoken))
     for end in (len(spoken), choices):

@@ -12,27 +12,27 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeAlias
 
-from foldline.core.loglines import Line
+from foldline.core.loglines import LogLine
 
-Size: TypeAlias = Callable[[str], int]
+SizeOf: TypeAlias = Callable[[str], int]
 
 LABEL_MARKS = 3
 """Tokens of a label besides the tool's name: brackets, an empty line, sometimes a number or a file."""
 
 
 class Shelf:
-    """The lines that were chosen, by their places, and the tokens that are left. A label costs once."""
+    """The chosen lines, by their places, and the tokens that are left. Each label costs once."""
 
-    def __init__(self, room: int, size: Size) -> None:
+    def __init__(self, room: int, size: SizeOf) -> None:
         self.room, self.size = room, size
-        self.chosen: dict[int, Line] = {}
+        self.chosen: dict[int, LogLine] = {}
         self.labels: set[tuple[int, str, int]] = set()
 
-    def takes(self, place: int, line: Line, least: int = 0) -> bool:
-        """Takes a line if at least so many tokens are left then."""
+    def takes(self, place: int, line: LogLine, least: int = 0) -> bool:
+        """Takes a line if at least so many tokens are left afterwards."""
         return self.takes_all({place: line}, least)
 
-    def takes_all(self, lines: Mapping[int, Line], least: int = 0) -> bool:
+    def takes_all(self, lines: Mapping[int, LogLine], least: int = 0) -> bool:
         """Takes lines of one entry, or none of them."""
         tokens = sum(self.size(line.text) + _marks(line) for line in lines.values())
         first = next(iter(lines.values()))
@@ -44,8 +44,8 @@ class Shelf:
         self.labels.add(_labelled(first))
         return True
 
-    def label(self, line: Line) -> int:
-        """Tokens of what stands before a line, where that is not there yet."""
+    def label(self, line: LogLine) -> int:
+        """Tokens of the label before a line; 0 if the label is there already."""
         if _labelled(line) in self.labels:
             return 0
         if line.is_plain:
@@ -53,8 +53,8 @@ class Shelf:
         name = line.label if line.is_tools or line.reread else line.label.partition(" ")[0]
         return self.size(name) + LABEL_MARKS
 
-    def take_between(self, places: Sequence[int], closing: Mapping[int, Line], least: int) -> None:
-        """Takes the lines that hold these together: those that stand between them, and right behind them."""
+    def take_between(self, places: Sequence[int], closing: Mapping[int, LogLine], least: int) -> None:
+        """Takes the lines that hold these together: those between them, and right behind them."""
         entry = self.chosen[places[0]].entry
         for at in range(places[0] + 1, places[-1]):
             if at in closing and closing[at].entry == entry and at not in self.chosen:
@@ -65,14 +65,14 @@ class Shelf:
 
     def take_newest(
         self,
-        lines: dict[int, Line],
+        lines: dict[int, LogLine],
         least: int,
         most: int,
-        closing: Mapping[int, Line] = MappingProxyType({}),
+        closing: Mapping[int, LogLine] = MappingProxyType({}),
         heads: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
-        """Takes the last lines, down to so many tokens, each with the head of its call and with those behind it that
-        close it; no more than `most` that do not fit are passed over."""
+        """Takes the last lines while `least` tokens stay free, each with the head of its call and the lines that
+        close it. It stops after `most` lines that do not fit."""
         misses = 0
         for place in reversed(lines):
             if place in self.chosen:
@@ -85,11 +85,11 @@ class Shelf:
                 return
 
 
-def _labelled(line: Line) -> tuple[int, str, int]:
-    """What has one label. Each file that was read has its own."""
+def _labelled(line: LogLine) -> tuple[int, str, int]:
+    """The key of a label. Each file that was read has its own."""
     return line.message, line.label, line.call + 1 if line.kind == "seen" else 0
 
 
-def _marks(line: Line) -> int:
-    """Tokens around a line: its end, and the ticks or the bar by which it is a tool's."""
+def _marks(line: LogLine) -> int:
+    """Tokens around a line: its end, and the ticks or the bar that mark it as a tool's."""
     return 3 if line.is_quoted else 2 if line.kind == "seen" else 1

@@ -4,9 +4,9 @@
     command, output ── complaints ──> `rm: cannot remove 'a.py'`, …  ── ended, spared ──> how it ended, what it did
 
 Readers, `sed`, `rm`, `mv`, `cp`, `touch`, `tee` and redirections are understood. A variable or a glob makes its simple
-command uncertain; `||` and `&`, the commands they join; a `cd` nobody can follow, all that comes after it. Of what is
-uncertain nothing is said. An output is read for complaints only where it is nothing else: what a command shows may hold
-any words. Words are taken apart in shellwords.py.
+command uncertain; `||` and `&` make the commands they join uncertain; a `cd` to an unknown place, all that follows it.
+Nothing is claimed about what is uncertain. An output is read for complaints only if it consists of nothing else: what a
+command shows may hold any words. Words are split in shellwords.py.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Literal, NamedTuple
 from foldline.core.shellwords import Chain, Unclear, Word, chains
 
 _READERS = {"cat": "", "head": "nc", "tail": "nc", "less": "", "more": "", "nl": "bdfhilnsvw", "wc": "", "bat": "rlHm"}
-"""Commands that show files, and the letters of those of their options that take the next word."""
+"""Commands that show files, and the letters of their options that take the next word."""
 _FLAGS = {"rm": "rRfvd", "mv": "fv", "cp": "rRafpvL", "touch": "", "tee": "a", "git rm": "rfq", "git mv": "fv"}
-"""Commands that change files, and the letters of the options that leave the meaning of their words alone."""
+"""Commands that change files, and the letters of the options that do not change what their other words mean."""
 _IN_PLACE = re.compile(r"-[nErsuz]*i|--in-place")
 
 _SHELL = "sh"
-"""Who speaks where a shell does, or its `cd`: that may be of any command of the text."""
+"""The speaker of a complaint by a shell or its `cd`: any command of the text may have caused it."""
 _SPEAKER = re.compile(
     r"-?(?:\S{0,200}/)?(?:(?P<shell>(?:ba|z|da|k|a)?sh|cd|\(eval\))|(?P<command>[a-z][\w.]{0,20})): ?"
     r"(?P<said>\S[^\n]*)$"
@@ -37,10 +37,10 @@ _COULD_NOT = re.compile(
     r"^(?:cannot|can't|can’t|couldn't|failed to) ",
     re.I,
 )
-"""Why a command for files, or the shell itself, did not do a thing."""
+"""Reasons why a command for files, or the shell itself, did not do something."""
 _WARNING = re.compile(r"warning\b", re.I)
 _MOST_COMPLAINTS = 12
-"""Lines of an output that is nothing but complaints: a longer one is a log."""
+"""Lines at most of an output that is nothing but complaints: a longer one is a log."""
 _COMPLAINING = frozenset({*_READERS, *(name for name in _FLAGS if " " not in name), "sed", "git"}) | frozenset(
     {
         *("awk", "chgrp", "chmod", "chown", "cmp", "cut", "dd", "diff", "du", "file", "find", "grep", "install", "jq"),
@@ -48,11 +48,11 @@ _COMPLAINING = frozenset({*_READERS, *(name for name in _FLAGS if " " not in nam
         *("tree", "truncate", "uniq", "unlink", "zip"),
     }
 )
-"""Commands that end with an error where they say such things: of another nobody knows what follows from it."""
+"""Commands that end with an error after such a complaint: for any other nobody knows what follows from it."""
 _BEFORE = frozenset({"sudo", "env", "time", "nohup", "timeout", "nice", "xargs", "command", "exec"})
-"""Commands that run the command in their words."""
+"""Commands that run another command, which is given in their words."""
 _NAMED = re.compile(r"[^\s'\"`‘’|;&<>()=:,/]+")
-"""What a path, a line or a command names."""
+"""A name within a path, a line or a command."""
 
 
 class Touch(NamedTuple):
@@ -64,7 +64,7 @@ class Touch(NamedTuple):
 
 
 def touches(command: str, folder: str = "") -> Iterator[Touch]:
-    """What the command, run in `folder`, did to which files, as far as certain."""
+    """What the command, run in `folder`, did to which files, as far as that is certain."""
     try:
         found = list(chains(command))
     except Unclear:
@@ -75,7 +75,7 @@ def touches(command: str, folder: str = "") -> Iterator[Touch]:
             if not _steps(words):
                 yield from (_below(folder, touch) for touch in _understood(words))
             elif joint == "|" or not _leads_somewhere(words):
-                return  # from here on it runs nobody knows where
+                return  # from here on nobody knows the folder
             else:
                 folder = posixpath.join(folder, words[1].text)
         if any(map(_steps, chain.commands[certain:])):
@@ -83,7 +83,8 @@ def touches(command: str, folder: str = "") -> Iterator[Touch]:
 
 
 def _certain(chain: Chain, last: bool) -> int:
-    """How many commands of a chain surely ran, given that the whole succeeded. Only the last chain tells for `&&`."""
+    """How many commands of a chain certainly ran, given that the whole succeeded. Only the last chain vouches for
+    its `&&`."""
     if {"||", "&"} & set(chain.joints):
         return 0
     if last:
@@ -140,7 +141,7 @@ def _command(name: str, words: Sequence[Word]) -> Iterator[Touch]:
 
 
 def _operands(words: Sequence[Word], *, taking: str = "", only: str | None = None) -> list[str]:
-    """The words that are no options; none when one of them, or an option, may mean something else.
+    """The words that are not options; none where one of them, or an option, may mean something else.
 
     `taking` are the letters of options that take the next word, `only` those of the options that are understood.
     """
@@ -169,7 +170,7 @@ def _changes(name: str, paths: Sequence[str]) -> Iterator[Touch]:
 
 
 def _into(paths: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each source with its new place. A last word that may or may not be a folder leaves it open."""
+    """Each source with its new place. Nothing where the last word may or may not be a folder."""
     if len(paths) < 2:
         return
     *sources, last = paths
@@ -199,7 +200,8 @@ def _sed(words: Sequence[Word]) -> Iterator[Touch]:
 
 
 def complaints(command: str, lines: Sequence[str]) -> tuple[str, ...]:
-    """The lines of an output, if it is nothing else than what the command says it could not do, to what it names."""
+    """The lines of an output, if all of them say that the command could not do something to what it names; else
+    none."""
     if not 0 < len(lines) <= _MOST_COMPLAINTS:
         return ()
     names = _names(command)
@@ -216,7 +218,7 @@ def _complains(line: str, names: frozenset[str]) -> bool:
 
 
 def _said(found: re.Match[str]) -> str:
-    """What is said, without the number of a line before it."""
+    """The complaint, without a line number before it."""
     return re.sub(r"(?:line )?\d{1,5}: ", "", found["said"], count=1)
 
 
@@ -225,7 +227,7 @@ def _names(text: str) -> frozenset[str]:
 
 
 def ended(command: str, complained: Iterable[str]) -> Literal["ok", "failed", "unknown"]:
-    """How a command ended of which that is all that was said: a shell tells how the last of its commands ended."""
+    """How a command ended whose whole output was complaints: a shell reports how the last of its commands ended."""
     speakers = {found["command"] or _SHELL for found in map(_SPEAKER.match, complained) if found}
     if not speakers:
         return "ok"
@@ -239,7 +241,7 @@ def ended(command: str, complained: Iterable[str]) -> Literal["ok", "failed", "u
 
 
 def _speakers(found: Sequence[Chain]) -> tuple[set[str], set[str]]:
-    """Who can have spoken: the commands of which any that fails makes all of it fail; and the others."""
+    """Who can have spoken: first the commands whose failure makes the whole fail, then the others."""
     commands, joints = found[-1] if found else Chain([], [])
     first = next((nth for nth in range(len(commands) - 1, 0, -1) if joints[nth - 1] != "&&"), 0)
     others = [words for chain in found[:-1] for words in chain.commands] + commands[:first]
@@ -256,6 +258,6 @@ def _run_by(words: Sequence[Word]) -> Iterator[str]:
 
 
 def spared(touch: Touch, complained: Iterable[str]) -> bool:
-    """A complaint names the file: what was to be done to it was not."""
+    """A complaint names the file, so what the command was to do to it was not done."""
     paths = [_names(posixpath.basename(path)) for path in touch[1:] if path]
     return any(path <= _names(line) for path in paths for line in complained)

@@ -4,7 +4,7 @@
     text ── runs ──> the commands of any text, scripts too, as far as they can be told apart: for a guess
 
 Quotes, escapes, comments, redirections, heredocs and joints are understood. A loop, a condition, a subshell or a
-substitution makes a text Unclear: which of its commands ran cannot be told. One pass, whatever the text.
+substitution makes a text Unclear: nobody can tell which of its commands ran. One pass, whatever the text.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 LONGEST = 4_000
-"""Characters of a command that are looked at, heredocs aside; longer ones are scripts."""
+"""Characters of a command that are read, without heredocs: a longer one is a script."""
 _TOKEN = re.compile(
     r"(?P<space>(?:[ \t\r\f\v]|\\\n)+)"
     r"|(?P<comment>(?<![^\s;&|])#[^\n]*)"
@@ -30,15 +30,15 @@ _TOKEN = re.compile(
 _HEREDOC = re.compile(
     r"\\.|'[^']*'|\"(?:[^\"\\]|\\.)*\"|(?P<here>(?<!<)<<-?[ \t]*(?P<quote>['\"]?)(?P<end>[A-Za-z_]\w*)(?P=quote))"
 )
-"""What announces a heredoc, outside quotes."""
+"""The beginning of a heredoc, outside quotes."""
 _NESTED = {"bare": re.compile(r"[()`]"), "double": re.compile(r"\$\(|`")}
-"""Signs that a command stands inside the command."""
+"""Signs that another command stands inside the command."""
 _MANY = frozenset("$*?[]{}~")
-"""Outside quotes, these may make a word stand for others."""
+"""Signs that, outside quotes, may make a word stand for others."""
 _SCRIPT = re.compile(
     r"(?:if|then|else|elif|fi|for|while|until|do|done|case|esac|function|select|exit|exec|eval|[{}!]|\[\[)\Z"
 )
-"""A command that begins with one of these is part of a script."""
+"""Words and signs that make a command part of a script when it begins with them."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
@@ -46,15 +46,15 @@ _HERE_BODY = re.compile(r"<<-?[ \t]*(['\"]?)([A-Za-z_]\w*)\1(?:.*?^[ \t]*\2[ \t]
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"", re.S)
 _PARTED = re.compile(r"&&|\|\||[;|&\n]|\$\(|[(){}`]")
 _AROUND = re.compile(r"(?:(?:[A-Za-z_]\w*=\S*|sudo|time|env|nohup|exec|then|do|else|timeout[ \t]+\S+)[ \t]+)+")
-"""What may stand before a command without being one."""
+"""What may stand before a command without being one itself."""
 
 
 class Unclear(Exception):
-    """The text is not one that can be taken apart."""
+    """The text cannot be taken apart."""
 
 
 class Word(NamedTuple):
-    """`kind` is word, arrow or joint. One that is not `sure` may stand for other words."""
+    """A piece of a command. `kind` is word, arrow or joint; one that is not `sure` may stand for other words."""
 
     kind: str
     text: str
@@ -62,7 +62,7 @@ class Word(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """Simple commands up to a `;` or line end. `joints[n]` is what follows `commands[n]`."""
+    """Simple commands up to a `;` or a line end. `joints[n]` is what follows `commands[n]`."""
 
     commands: list[list[Word]]
     joints: list[str]
@@ -88,7 +88,7 @@ def chains(text: str) -> Iterator[Chain]:
 
 
 def runs(text: str) -> tuple[str, ...]:
-    """Each command by its words, without what stands in quotes and heredocs, and without what is set before it."""
+    """Each command in its words, without quoted text, heredocs, and variables or programs set before it."""
     return _runs(text[:LONGEST])
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from foldline.core.summary import Section, Summary, render
 
 FIRST = ("immediate", "constraints", "goal", "request", "intent", "next", "pending", "active", "commitments", "blocked")
-"""The sections that go last, in this order; the others as they stand."""
+"""The sections that are cut last, in this order of importance; the others follow as they stand."""
 HEADING = 6
 """Tokens of a heading and the lines around it."""
 

@@ -19,19 +19,20 @@ from foldline.core.estimate import ERROR, SHORT_ERROR, estimate
 from foldline.model import Head, Media, Message, Opaque, Part, Text, Thinking, ToolCall, ToolResult
 
 SLICE = 16_384
-"""Characters given to a counter at once. The slowest kind, Han without a space, takes splintr 4 ms so."""
+"""Characters given to a counter at once: the slowest kind, Han without a space, takes splintr 4 ms for so many."""
 
 LOOK_BACK = 1_024
-"""Characters at the end of a slice searched for a place to cut where no token can reach across."""
+"""Characters at the end of a slice in which a place to cut is sought that no token can reach across."""
 
 LARGEST = 2_000_000
 """Longer texts are estimated: no window takes them anyway."""
 
 CACHED_MESSAGES = 32_768
-"""Messages whose size is remembered, the newest: a long session counts the same ones in one view after another. None is
-kept alive by that: stubs are made anew for each view …"""
+"""Messages whose size is remembered, the newest: a long session counts the same ones in view after view. This keeps
+no message alive, for the entries hold weak references."""
 SWEPT_FROM = 1_024
-"""… and those that are gone are forgotten when there are so many entries, and whenever there are twice as many."""
+"""Entries from which those of messages that are gone are removed; after that, whenever there are twice as many as
+were left."""
 CACHED_TEXTS = 65_536
 """Texts remembered, of about 200 bytes each: a conversation of tens of thousands of parts stays known."""
 
@@ -55,12 +56,13 @@ AUDIO_BYTES, TEXT_BYTES, DOCUMENT_BYTES = 300, 3, 10
 """Bytes per token of sound and film, of plain text sent as a file, and of documents such as PDF (which vary widely)."""
 
 DOCUMENT_LEAST = 1_500
-"""Tokens of a page; what lies elsewhere counts as a few of them."""
+"""Tokens of a page of a document. A document that is not in the request counts as `ELSEWHERE_PAGES` of them."""
 
 ELSEWHERE_PAGES = 4
 
 _SAFE_CUT = re.compile(r"(?<=\S)(?= \S)|(?<=\n)(?=[^\s/])")
-"""Before a lone space, or after a line feed: the o200k pattern always ends a piece there, so counts add up exactly."""
+"""A place before a lone space, or after a line feed: the o200k pattern always ends a piece there, so counts add up
+exactly."""
 
 
 class Counter(Protocol):
@@ -74,20 +76,21 @@ class Counter(Protocol):
 
 
 class Work(NamedTuple):
-    """What was done so far, for those who want to see that it was little."""
+    """The work done so far, so that a test can see how little it was."""
 
     messages: int = 0
     characters: int = 0
 
 
 _make = tuple.__new__
-"""Makes a named tuple without a look at its fields: a conversation adds up thousands."""
+"""Makes a named tuple without looking at its fields: a conversation adds up thousands."""
 
 
 class Size(NamedTuple):
-    """Tokens by our count: `text`, framing and thinking included, and `media` beside it.
+    """Tokens by our count: `text`, which includes framing and thinking, and `media`.
 
-    `thinking` is what of `text` a provider may leave out of later prompts, `error` how far the count may be off.
+    `thinking` is the part of `text` that a provider may leave out of later prompts, `error` how far the count may be
+    off.
     """
 
     text: int = 0
@@ -123,7 +126,7 @@ class Sizer:
 
     def __init__(self, counter: Counter) -> None:
         self._counter = counter
-        self._texts: OrderedDict[str | tuple[int, int], int] = OrderedDict()  # a dict finds its first ever more slowly
+        self._texts: OrderedDict[str | tuple[int, int], int] = OrderedDict()  # in a dict, finding the first gets slow
         self._messages: dict[int, tuple[ReferenceType[Message], Size]] = {}  # by the object's own number
         self._sweep_at = SWEPT_FROM
         self.work = Work()
@@ -140,9 +143,9 @@ class Sizer:
         return found
 
     def message(self, message: Message) -> Size:
-        """Tokens of a message with its framing; its bytes as they came, or about as they would be written."""
+        """Tokens of a message with its framing, and its bytes as they came or about as they would be written."""
         known = self._messages.get(id(message))
-        if known is not None and known[0]() is message:  # the number may be another's by now
+        if known is not None and known[0]() is message:  # another object may have the number by now
             return known[1]
         self.work = self.work._replace(messages=self.work.messages + 1)
         size = total(map(self.part, message.parts), Size(text=MESSAGE))
@@ -188,7 +191,7 @@ class Sizer:
         return Size(text=tokens + framing, error=error, bytes=_json_bytes(text))
 
     def _thinking(self, part: Thinking) -> Size:
-        """The larger of what is shown and what is sealed: providers show a summary and send the whole along."""
+        """The larger of what is shown and what is sealed: providers show a summary and send the whole along with it."""
         shown = self._written(part.text)
         sealed = math.ceil(len(part.seal) / SEAL_PER_TOKEN)
         tokens = max(shown.text, sealed)
@@ -202,7 +205,7 @@ class Sizer:
 
 
 def slices(text: str) -> Iterator[str]:
-    """The text in pieces of at most SLICE characters, cut where no token reaches across, if there is such a place."""
+    """The text in pieces of at most SLICE characters, cut where no token reaches across if there is such a place."""
     start = 0
     while len(text) - start > SLICE:
         end = start + SLICE
@@ -232,7 +235,7 @@ def _media(part: Media) -> Size:
 
 
 def _beside(part: Media) -> Size:
-    """A document of which the fields have the text itself, or the name of what lies elsewhere."""
+    """A document whose fields have the text itself, or the name of a file that is elsewhere."""
     told = _estimated(json.dumps(dict(part.extra), ensure_ascii=False, default=str))
     if part.mime.startswith("text/"):
         return told
@@ -246,6 +249,6 @@ def _estimated(text: str) -> Size:
 
 
 def _json_bytes(text: str) -> int:
-    """Bytes of the text as a JSON string, nearly: what JSON escapes most, by a sign before it or by six."""
+    """About the bytes of the text as a JSON string: signs that JSON escapes take one or five more."""
     escaped = sum(map(text.count, '\n"\\\t\r')) + 5 * sum(map(text.count, "\x1b\0"))
     return escaped + (len(text) if text.isascii() else len(text.encode("utf-8", "replace")))

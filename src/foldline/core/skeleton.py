@@ -7,7 +7,7 @@ arguments. It leaves out what real clients change between two requests: system a
 media, cache marks, injected reminders, key order, string or blocks, message boundaries, white space between words. A
 real edit of the user's words, a changed argument or a removed turn changes every digest from there on.
 
-It is for finding a history again. What its messages were, byte for byte, is the archive's matter.
+It serves only to find a history again. What its messages were, byte for byte, the archive knows.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from foldline.model import Message, Text, ToolCall
 
 _SIZE = 16
 _USER, _ASSISTANT, _CALL = b"\nu", b"\na", b"\nc"
-"""What marks a change of speaker: no text hashed here holds a line end, so none can forge one.
+"""The marks of a change of speaker. No hashed text holds a line end, so none can forge a mark.
 
-Words of one speaker run on across messages, wherever the client divides them, with a space between any two: "foo bar"
-and "foo", "bar" are the same history, "foobar" is another.
+The words of one speaker run on across messages, wherever the client divides them, with a space between any two: "foo
+bar" and "foo", "bar" are the same history, "foobar" is another.
 """
 
 

@@ -1,6 +1,6 @@
 """What lies before a cut: the messages that are folded, what is known of them, and the checkpoint that stands for them.
 
-    cut ── span, told, ledger, frame ──> what a checkpoint is composed from ── checkpoint ──> one row
+    cut ── span, shown_facts, ledger, frame ──> what a checkpoint is composed from ── checkpoint ──> one row
 
 Where to cut is decided in compaction.py; how the view looks then, in views.py.
 """
@@ -34,7 +34,7 @@ class Spans:
         self._found: dict[int, Span] = {}
 
     def span(self, cut: int) -> Span:
-        """What lies before a cut; looked at once, however many attempts have that cut."""
+        """What lies before a cut; worked out once, however many attempts have that cut."""
         if cut not in self._found:
             self._found[cut] = self._span(cut)
         return self._found[cut]
@@ -66,12 +66,12 @@ class Spans:
         return Span(messages, pairing, first, facts, done, past, voices, tokens, start, pivot)
 
     def _inner(self, messages: Sequence[Message]) -> list[Checkpoint]:
-        """Checkpoints that are folded themselves: what each was made from is better known than its text."""
+        """Checkpoints among the folded messages: what each was made from is better known than its text."""
         texts = {message.text for message in messages if message.origin is Origin.SUMMARY}
         return [checkpoint for checkpoint in self.ground.returned if checkpoint.text in texts]
 
     def _before(self, past: Checkpoint | None, messages: Sequence[Message]) -> list[Checkpoint]:
-        """All that the span's checkpoint takes over from, the oldest first."""
+        """All checkpoints that the span's own builds on, the oldest first."""
         inner = self._inner(messages)
         return inner if past is None or past in inner else [past, *inner]
 
@@ -80,12 +80,13 @@ class Spans:
         return (cut, len(self.ground.messages)) if self.options.direction == "from" else (self.ground.begin, cut)
 
     def _now(self, later: tuple[Deed, ...], stop: int, first: int) -> Facts:
-        """How things stand at the end of the history: a checkpoint that told of its span's end would be out of date."""
+        """How things stand at the end of the history: a checkpoint that described the end of its span would be out
+        of date."""
         return now_of(self.ground.messages[stop:], later, first=first, start=stop)
 
-    def told(self, cut: int, span: Span, *, scarce: bool = False) -> Facts:
-        """The facts that the notes show: a user message that stands in the view itself is not shown twice, nor, where
-        room is scarce, are the rules in it."""
+    def shown_facts(self, cut: int, span: Span, *, scarce: bool = False) -> Facts:
+        """The facts that the notes show. A user message that the view itself shows is not repeated, nor, where room
+        is scarce, are the rules in it."""
         newest, messages = self.newest, self.ground.messages
         if newest is None or newest >= cut or self.options.direction == "from":
             return span.facts
@@ -97,10 +98,10 @@ class Spans:
     def ledger(self, span: Span) -> Ledger:
         before = self._before(span.previous, span.messages)
         found = reduce(Ledger.then, (*(checkpoint.ledger for checkpoint in before), ledger_of(span.deeds)))
-        return replace(found, committed=False, since=()) if span.pivot else found  # what was first is not known
+        return replace(found, committed=False, since=()) if span.pivot else found  # what changed first is not known
 
     def as_it_is(self, ledger: Ledger, span: Span) -> Ledger:
-        """The ledger with what is committed by now: the messages that stay may tell more of it."""
+        """The ledger with the present state of commits: the messages that stay may have more of them."""
         stop = span.start + len(span.messages)
         return ledger.as_of(ledger_of(self.story.deeds(stop, len(self.ground.messages))))
 
@@ -116,7 +117,7 @@ class Spans:
         return last.origin is Origin.ASSISTANT and not last.calls and bool(span.facts.of("approval"))
 
     def _is_begun(self, cut: int) -> bool:
-        """The newest user message stands behind the checkpoint, and work on it before the cut."""
+        """The newest user message stands behind the checkpoint, and work on it began before the cut."""
         newest = self.newest
         if newest is None or self.options.direction == "from":
             return False
@@ -148,8 +149,8 @@ class Spans:
 
 
 def _pivot(past: Checkpoint | None, messages: Sequence[Message]) -> range:
-    """Where the checkpoint of a fold from a pivot stands among the messages, with the message that it carries. It
-    stands for more of them, and those before it came before all that it tells. Nothing for other checkpoints."""
+    """The places of a checkpoint made with direction "from", and of the message it carries, among these messages.
+    The messages before it came before all that it covers. Empty for other checkpoints."""
     if past is None or past.recipe.direction != "from":
         return range(0)
     at = next((at for at, one in enumerate(messages) if one.origin is Origin.SUMMARY and one.text == past.text), None)
@@ -161,5 +162,5 @@ def _pivot(past: Checkpoint | None, messages: Sequence[Message]) -> range:
 
 
 def _covered(span: Span) -> int:
-    """Messages that a checkpoint of this span stands for, its ancestors' included."""
+    """How many messages a checkpoint of this span stands for, those of its ancestors included."""
     return len(span.messages) - span.pivot.stop + (span.previous.stop if span.previous else 0)

@@ -2,7 +2,7 @@
 
     text ── stems ──> the stems that say something, each once
 
-Whose words they are is told in echoes.py.
+Whose words they are is decided in echoes.py.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ something else no nor only both don doesn didn isn aren wasn won shouldn mustn t
 der die das den dem des ein eine einen und oder nicht nie kein keine keinen im in zu mit von für auf
 """
 EMPTY = frozenset(_BINDING_WORDS.split())
-"""Words that bind or frame others and say nothing of where a line comes from."""
+"""Words that join or frame others and do not show where a line comes from."""
 _ALIKE = """
 folder directory dir; dependency dep deps library; change modify edit alter touch; short brief; one single;
 give provide; big large; stay remain; automatic auto; repository repo; config configuration; db database;
@@ -29,12 +29,11 @@ identical same; permit allow; forbid prohibit; truncate truncation; install inst
 revoke revocation; migrate migration; create creation; rotate rotation; publish publication
 """
 _SAME = {word: group.split()[0] for group in _ALIKE.split(";") for word in group.split()}
-"""What summaries say for one another when they retell something, a deed and its noun among it; each with the word it is
-compared as."""
+"""Words that summaries use for one another (a verb and its noun among them), each with the word it is compared as."""
 
 
 def stems(text: str) -> list[str]:
-    """The words of a text that say something, each as its stem and once, in their order."""
+    """The words of a text that say something, each as its stem, once, and in their order."""
     words = (word for word in WORD.findall(text.casefold()) if word not in EMPTY)
     return list(dict.fromkeys(found for found in map(stem, words) if found not in EMPTY))
 
@@ -47,7 +46,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=65_536)
 def root(word: str) -> str:
-    """A word without its ending, whatever else it may be said as."""
+    """A word without its ending, before synonyms are considered."""
     if not word.isascii():
         return word
     for ending, instead in _ENDINGS:
@@ -77,13 +76,13 @@ push publish deploy merge release delete remove drop wipe purge destroy truncate
 forward transfer charge revoke rotate
 """
 REACHING = frozenset(map(stem, _REACHING.split()))
-"""Those of them that cannot be taken back, or go beyond the agent's own files."""
+"""The verbs among these that cannot be undone, or reach beyond the agent's own files."""
 _MENDING = """
 fix resolve investigate debug address diagnose understand reproduce find look check verify review determine analyse
 analyze trace handle ask decide confirm
 """
 REPAIRS = frozenset(map(stem, _MENDING.split()))
-"""Verbs a summary uses for what a tool reported: the report is the tool's, the order is not. They do no harm."""
+"""Verbs that a summary uses for what a tool reported: the report is the tool's, the order is not. They do no harm."""
 _WORKING = """
 run rerun re test tests testing suite whole full entire complete again once more make get pass passing green fix fixing
 mend repair investigate debug find out why what how still fail failing failure failures report summarise summarize
@@ -91,4 +90,4 @@ result results outcome review verify check confirm see work working go finish ta
 change changes changed build lint everything last latest first until now sure keep trying try use using back
 """
 EVERYDAY = frozenset(map(stem, _WORKING.split()))
-"""What any work is made of. An order of nothing else is nobody's in particular, and does no harm."""
+"""Words of any ordinary work. An order made of nothing else comes from nobody in particular, and does no harm."""

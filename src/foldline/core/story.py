@@ -2,8 +2,8 @@
 
     messages ── follow ──> pairing, deeds, whose words stand where
 
-A fold needs all of it for thousands of messages at once; a turn brings a few. What is made of it (facts, ledger, audit)
-is made elsewhere.
+A fold needs all of it for thousands of messages at once; a turn brings a few. What is derived from it (facts, ledger,
+audit) is made elsewhere.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import NamedTuple
 from foldline.core.cycles import Pairer, Pairing, pair
 from foldline.core.deeds import Deed, cycle_deeds, deeds
 from foldline.core.echoes import Heard, Passages
-from foldline.core.render import Glimpse, Limits, glimpse
+from foldline.core.render import EntryLimits, Glimpse, glimpse
 from foldline.model import Grammar, Message, Origin
 
-RECORD = Limits()
-"""How much of a message the record shows that is kept here."""
+RECORD = EntryLimits()
+"""How much of each message the record shows: the glimpses kept here are made with these limits."""
 
 
 class Voices(NamedTuple):
-    """What was said in some messages, by people and the model, and what tools printed; all of it as texts; and each
+    """What people and the model said in some messages, what tools printed there, all of it as texts, and each
     message as a record shows it."""
 
     said: Heard
@@ -41,13 +41,13 @@ def said_in(message: Message) -> str:
 
 
 def shown_in(message: Message) -> str:
-    """What tools print in a message. Some have no result to put it in."""
+    """What tools print in a message. Some agents have no result to put it in."""
     said = message.text if message.origin is Origin.TOOL else ""
     return "\n".join(filter(None, (said, *(result.text for result in message.results))))
 
 
 def voices_in(messages: Sequence[Message]) -> Voices:
-    """Whose words stand in some messages, for those who have no story of them."""
+    """Whose words stand in some messages, where there is no story of them."""
     said, shown = [said_in(message) for message in messages], [shown_in(message) for message in messages]
     return Voices(Heard.in_text(*said), Heard.in_text(*shown), (*said, *shown))
 
@@ -68,20 +68,21 @@ class Story:
         self._deeds: list[tuple[Deed, ...]] = []
         self._said, self._shown = Passages(), Passages()
         self._before: list[tuple[int, int]] = [(0, 0)]
-        """How many passages stand before each message that was listened to, said and shown."""
+        """How many passages, said and shown, come before each message that was listened to."""
         self._texts: tuple[list[str], list[str]] = [], []
-        """What is said and what is shown in each of them …"""
+        """What is said, and what is shown, in each message that was listened to."""
         self._glimpses: list[Glimpse] = []
-        """… and what a record shows of it."""
+        """What a record shows of each message that was listened to."""
 
     def follow(self, messages: tuple[Message, ...], *, listen: bool = False) -> None:
-        """Takes in what is new. With `listen`, also whose words stand where: what a model's summary is held against."""
+        """Takes in what is new. With `listen`, also whose words stand where: a model's summary is checked against
+        that."""
         if messages[: len(self._messages)] != self._messages:
             self._forget()
         self.looked += len(messages) - len(self._messages)
         self._messages = messages
         before, self.pairing = self.pairing.cycles, self._pairer.pair(messages)
-        cycles, settled = self.pairing.cycles, max(len(before) - 1, 0)  # the last one may be answered by what is new
+        cycles, settled = self.pairing.cycles, max(len(before) - 1, 0)  # new messages may answer the last one
         first = settled if cycles[:settled] == before[:settled] else 0
         for number, cycle in enumerate(cycles[first:], first):
             if number >= settled or cycle is not before[number]:
@@ -90,9 +91,9 @@ class Story:
             self._listen()
 
     def as_it_is(self) -> Story:
-        """The story so far, for one who goes on with it while this one may follow something else."""
+        """A copy of the story so far, to be read on while this one may follow something else."""
         found = copy(self)
-        found._deeds = list(self._deeds)  # the rest only grows, or is begun anew
+        found._deeds = list(self._deeds)  # everything else only grows, or is replaced as a whole
         return found
 
     def _listen(self) -> None:
@@ -106,8 +107,8 @@ class Story:
             self._before.append((self._said.count, self._shown.count))
 
     def deeds(self, start: int, stop: int) -> tuple[Deed, ...]:
-        """What was done from message `start` to `stop` (exclusive). A step that lies across counts as far as it is
-        inside."""
+        """What was done from message `start` to `stop` (exclusive). A step that crosses a border counts as far as it
+        lies inside."""
         cycles = self.pairing.cycles
         first = bisect_left(cycles, start, key=lambda cycle: cycle.start)
         last = bisect_left(cycles, stop, key=lambda cycle: cycle.start)

@@ -13,7 +13,7 @@ from foldline.errors import MalformedInput
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """What selection keeps. Saved as JSON or TOML; fields that are missing there get their defaults."""
+    """What selection keeps. It is saved as JSON or TOML; fields that are missing there get their defaults."""
 
     keep_recent: int = 10
     keep_keywords: tuple[str, ...] = (
@@ -34,7 +34,8 @@ class Strategy:
         return json.dumps(asdict(self), ensure_ascii=False, indent=2)
 
     def to_toml(self) -> str:
-        """Our JSON is TOML too, once its strings stand as they are: TOML knows no surrogates, and no bare DEL."""
+        """The strategy as TOML. Our JSON values are valid TOML with two exceptions: TOML has no surrogates, and no
+        bare DEL."""
         return "".join(
             f"{name} = {json.dumps(value, ensure_ascii=False)}\n".replace("\x7f", "\\u007f")
             for name, value in asdict(self).items()

@@ -9,13 +9,13 @@ from foldline.core.prune import Pruned, PruneSettings, prune
 from foldline.model import Message
 
 NEVER = 1 << 62
-"""A batch that frees so much never comes: only what the plan names is stubbed."""
+"""No batch frees so many characters, so only what the plan names is stubbed."""
 
 
 def stubbed(
     view: Sequence[Message], settings: PruneSettings, plan: frozenset[str], pinned: Iterable[Message] = ()
 ) -> Pruned:
-    """The view with its old bulky results as stubs, pinned messages as they are."""
+    """The view with its old bulky results as stubs. Pinned messages stay unchanged."""
     if settings.worthwhile == NEVER and not plan:
         return Pruned(tuple(view))
     pruned = prune(view, settings, plan)

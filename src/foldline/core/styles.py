@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"(?:section\s+)?(?:\d{1,2}[.):]?|(?:[ivx]{1,4}|[a-j])[.):]
 
 
 class Heading(NamedTuple):
-    """A section: its key, the heading it is asked for and rendered with, other names it goes by, and its form."""
+    """A section: its key, the heading it is asked for and rendered with, other names for it, and its form."""
 
     key: str
     title: str
@@ -26,7 +26,7 @@ class Heading(NamedTuple):
 
 
 def plain(title: str) -> str:
-    """A title as bare words: no number, no marks, nothing in brackets, small letters."""
+    """A title as bare words in small letters: without numbers, marks, and anything in brackets."""
     title = _NUMBER.sub("", title.strip().strip("*:#_ "), count=1).strip("*:#_ ")
     title = re.sub(r"\([^)]*\)", "", title.casefold()).replace("&", " and ").replace("_", " ")
     return " ".join(re.sub(r"[^a-z' ]+", " ", title).split())
@@ -34,7 +34,8 @@ def plain(title: str) -> str:
 
 @dataclass(frozen=True)
 class Style:
-    """An ordered set of sections. `always` are rendered even when empty; `least` headings make a reply a summary."""
+    """An ordered set of sections. `always` are rendered even when empty; a reply with `least` of the headings is a
+    summary."""
 
     name: str
     headings: tuple[Heading, ...]
@@ -42,7 +43,7 @@ class Style:
     least: int = 2
 
     def heading(self, key: str) -> Heading:
-        """The section of that key; "" is what belongs to none."""
+        """The section of that key; "" is the one for all that belongs to none."""
         for heading in (*self.headings, OTHER):
             if heading.key == key:
                 return heading
@@ -50,7 +51,7 @@ class Style:
 
     @cached_property
     def names(self) -> Mapping[str, Heading]:
-        """Every name in bare words, and the section it means; where two share one, the first."""
+        """Every name in bare words, and the section it means; where two sections share a name, the first."""
         found: dict[str, Heading] = {}
         for heading in (*self.headings, OTHER):
             for name in (heading.title, *heading.aliases):
@@ -59,7 +60,7 @@ class Style:
 
     @cached_property
     def words(self) -> tuple[tuple[frozenset[str], Heading], ...]:
-        """The words of each title that has several, and its section."""
+        """The words of each title that has more than one, and its section."""
         several = ((frozenset(plain(heading.title).split()) - {"and"}, heading) for heading in self.headings)
         return tuple((words, heading) for words, heading in several if len(words) > 1)
 
@@ -68,7 +69,7 @@ OTHER = Heading("", "Other Notes", (), "prose")
 """What a reply says outside all sections of its style."""
 IMMEDIATE = Heading("immediate", "Immediate Task", ("immediate next task", "continue"), "prose")
 
-_NINE = (
+_FIRST_EIGHT = (
     Heading("request", "Primary Request and Intent", ("primary request", "request", "user request", "intent"), "prose"),
     Heading("concepts", "Key Technical Concepts", ("technical concepts", "concepts")),
     Heading("files", "Files and Code Sections", ("files", "code sections", "files and code")),
@@ -82,10 +83,11 @@ _NEXT = Heading("next", "Optional Next Step", ("next step", "next steps", "sugge
 _GOING_ON = Heading(
     "next", "Context for Continuing Work", ("context for continuing", "next step", "next steps"), "prose"
 )
+_WITH_NEXT = (*_FIRST_EIGHT, _NEXT, IMMEDIATE)
 
-FULL = Style("full", (*_NINE, _NEXT, IMMEDIATE))
-FROM = Style("from", (*_NINE, _NEXT, IMMEDIATE))
-UP_TO = Style("up-to", (*_NINE, _GOING_ON, IMMEDIATE))
+FULL = Style("full", _WITH_NEXT)
+FROM = Style("from", _WITH_NEXT)
+UP_TO = Style("up-to", (*_FIRST_EIGHT, _GOING_ON, IMMEDIATE))
 
 CHECKPOINT = Style(
     "checkpoint",
@@ -138,4 +140,6 @@ BRIEF = Style(
     least=1,
 )
 
+OFFERED = (CHECKPOINT.name, FULL.name, REPORT.name, BRIEF.name)
+"""What can be asked for, the usual one first: the others are what "full" is for a part of a history."""
 STYLES: Mapping[str, Style] = {style.name: style for style in (FULL, FROM, UP_TO, CHECKPOINT, REPORT, BRIEF)}

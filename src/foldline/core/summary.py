@@ -3,8 +3,8 @@
     Reply ── accept ──> Summary ── render ──> text ── parse ──> the same Summary
 
 Tolerant of what models really send: headings that are numbered, bold or renamed, JSON instead of Markdown, sections
-left out, the form repeated. What is no summary is an error that says why. What wraps a summary is taken off in
-unwrap.py; whether what it says is true is the auditor's matter.
+left out, the form repeated. A reply that is not a summary is an error that says why. What wraps a summary is removed in
+unwrap.py; whether what it says is true is decided in the audit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from foldline.core.asking import Reply
-from foldline.core.headings import Opened, named, opens
+from foldline.core.headings import HeadingLine, named, opens
 from foldline.core.markup import bare, fenced, guard, opens_fence, tidy, unguarded
 from foldline.core.prompts import prompt
 from foldline.core.styles import OTHER, STYLES, Heading, Style
@@ -25,31 +25,31 @@ from foldline.core.unwrap import opens_working, unwrap
 from foldline.errors import Empty, Truncated
 
 LONGEST = 500_000
-"""Characters of a reply: ten times what the largest checkpoint may have. Longer ones are not even read."""
+"""Characters of a reply: ten times what the largest checkpoint may have. A longer one is not read at all."""
 SAYS_NOTHING = frozenset(
     {"", "n/a", "na", "-", "not applicable", "keine", "nichts", "aucun", "aucune", "无", "暂无", "なし", "없음"}
 )
-"""How models write an empty section, …"""
+"""How models write an empty section in a word or two."""
 _NOTHING = re.compile(
     r"(?:none|nothing)(?:[ ,]+(?:yet|so far|at (?:this|the) (?:time|moment|point|stage)|at present|right now|now|"
     r"currently|identified|reported|known|noted|found|recorded|encountered|mentioned|specified|stated|remaining|"
     r"outstanding|pending|applicable))*"
 )
-"""… also in more words than are needed."""
+"""How models write an empty section in more words."""
 LONGEST_LOOP, ROUNDS = 12, 4
-"""Lines that come again and again, and how often in a row: then the model was caught in a loop."""
+"""Lines of a round that repeats, and rounds in a row from which the model counts as caught in a loop."""
 _RULE = re.compile(r"\s*([-*_])(?:[ \t]*\1){2,}\s*")
-"""A line that only parts a section from the next."""
+"""A line that only separates a section from the next."""
 _WORKING = frozenset({"analysis", "thinking", "reasoning", "scratchpad"})
-"""Members of a reply in JSON that are thrown away, as the tags of that name are."""
+"""Members of a JSON reply that are thrown away, as the tags of these names are."""
 _FORMS = {"checkpoint": ("checkpoint", "update", "analysis")}
-"""The prompts whose lines a weak model repeats instead of filling them in; by default the style's own."""
+"""The prompts whose lines a weak model repeats instead of filling them in; by default that of the style."""
 _TAG = re.compile(r"\s*</?\w+>\s*")
 _REFUSAL = re.compile(r"\W*(?:i(?:['’]m| am) (?:sorry|unable|not able)|i can(?:no|['’])t|as an ai|sorry\b)", re.I)
 
 
 class Section(NamedTuple):
-    """One section. `key` is the style's; "" for what stands outside all its sections."""
+    """One section. `key` is the style's, or "" for what stands outside all its sections."""
 
     key: str
     title: str
@@ -58,12 +58,12 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a summary says, section by section, in the style's order; empty sections are not there."""
+    """What a summary says, section by section, in the style's order, without empty sections."""
 
     style: str
     sections: tuple[Section, ...]
     version: str = ""
-    """The prompt it answers."""
+    """The version of the prompt that it answers."""
 
     def get(self, key: str) -> str:
         return next((section.text for section in self.sections if section.key == key), "")
@@ -73,7 +73,7 @@ class Summary:
         return self.get("immediate")
 
     def with_section(self, key: str, text: str) -> Summary:
-        """The summary with one section said otherwise, or taken out when there is nothing to say."""
+        """The summary with another text in one section, or without that section where the text says nothing."""
         style = STYLES[self.style]
         others = [section for section in self.sections if section.key != key]
         said = Section(key, style.heading(key).title, text.strip())
@@ -89,9 +89,9 @@ class Summary:
 
 
 def accept(reply: Reply, style: Style, version: str = "") -> Summary:
-    """A reply as a summary; Empty or Truncated when it is none.
+    """A reply as a summary; raises Empty or Truncated if it is not one.
 
-    Enough of the style's headings must be there; bare labels, which any answer may have, must be more.
+    It must have enough of the style's headings, and one more if they are bare labels, which any answer may have.
     """
     if reply.stop in ("length", "overflow"):
         raise Truncated("the summary ends at its length limit")
@@ -114,8 +114,8 @@ def accept(reply: Reply, style: Style, version: str = "") -> Summary:
 
 
 def _written(summary: Summary) -> Summary:
-    """Only what the model wrote: without lines of the form it was given, rules between sections, rounds of a loop, and
-    empty lines in a row."""
+    """Only what the model itself wrote: without lines of the form it was given, rules between sections, repeated
+    rounds of a loop, and empty lines in a row."""
     form = _form(summary.style)
     for section in summary.sections:
         lines = [line for line in section.text.split("\n") if bare(line).casefold() not in form]
@@ -127,7 +127,7 @@ def _written(summary: Summary) -> Summary:
 
 
 def _once(lines: Sequence[str]) -> Iterator[str]:
-    """The lines, of a loop only the first round. Code may well say the same many times."""
+    """The lines, with only the first round of each loop. Code may well repeat itself, and is kept."""
     code, at = fenced(lines), 0
     words = [line if inside else bare(line) for line, inside in zip(lines, code, strict=True)]
     while at < len(lines):
@@ -137,7 +137,7 @@ def _once(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _loop(words: Sequence[str], at: int) -> tuple[int, int]:
-    """How long the round is that begins here, and where its repetitions end."""
+    """How many lines the round has that begins here, and where its repetitions end."""
     for length in range(1, LONGEST_LOOP + 1):
         stop = at + length
         while stop < len(words) and words[stop] == words[stop - length]:
@@ -149,13 +149,13 @@ def _loop(words: Sequence[str], at: int) -> tuple[int, int]:
 
 @cache
 def _form(style: str) -> frozenset[str]:
-    """The lines of the form, bare. Its tags are none: a summary may quote them."""
+    """The lines of the form, bare. Its tags are not among them: a summary may quote them."""
     lines = [line for name in _FORMS.get(style, (style, "analysis")) for line in prompt(name).text.split("\n")]
     return frozenset(bare(line).casefold() for line in lines if line and not line.startswith("<"))
 
 
 def parse(text: str, style: Style, version: str = "") -> Summary:
-    """The sections of a text. Never raises: what is not understood stays among the other notes."""
+    """The sections of a text. Never raises: what fits no section is kept among the other notes."""
     return _summary(_sections(unwrap(text, style), style)[0], style, version)
 
 
@@ -165,7 +165,8 @@ def _summary(sections: Sequence[Section], style: Style, version: str) -> Summary
 
 
 def render(summary: Summary) -> str:
-    """The summary as Markdown, such that parsing gives it back. Done, In Progress and Blocked stand under Progress."""
+    """The summary as Markdown that parses back to the same summary. Done, In Progress and Blocked stand under
+    Progress."""
     style = STYLES[summary.style]
     present = {section.key for section in summary.sections}
     added = dict.fromkeys(style.always - present, "(none)")
@@ -181,12 +182,12 @@ def _rendered(section: Section, style: Style) -> str:
 
 
 def _is_special(line: str, style: Style) -> bool:
-    """Outside code it would open a section, be taken for code up to the next fence, or for a model's working."""
+    """Outside code the line would open a section or a code fence, or begin a model's reasoning."""
     return opens(line, style) is not None or opens_fence(line) or opens_working(line)
 
 
 def says_nothing(text: str) -> bool:
-    """Empty, or on every line a way to write that."""
+    """The text is empty, or every line of it is a way to write that."""
     return all(_is_empty(bare(line).strip("*_()[]. ").casefold()) for line in text.split("\n"))
 
 
@@ -195,7 +196,7 @@ def _is_empty(words: str) -> bool:
 
 
 def _sections(text: str, style: Style) -> tuple[list[Section], bool]:
-    """All sections, empty ones too, and whether bare labels had to do for headings."""
+    """All sections, empty ones too, and whether bare labels were taken for headings."""
     sections = _from_json(text, style)
     if sections:
         return sections, False
@@ -218,11 +219,11 @@ def _from_markdown(lines: Sequence[str], style: Style, loose: bool) -> Iterator[
     yield from _closed(now, text)
 
 
-def _closed(opened: Opened | None, lines: Sequence[str]) -> Iterator[Section]:
+def _closed(opened: HeadingLine | None, lines: Sequence[str]) -> Iterator[Section]:
     text = "\n".join(lines).strip()
     if opened:
         yield Section(opened.heading.key, opened.heading.title, text)
-    elif text and ("\n" in text or not (text.endswith(":") or text.startswith("#"))):  # else a greeting, or a title
+    elif text and ("\n" in text or not (text.endswith(":") or text.startswith("#"))):  # else a greeting or a title
         yield Section(OTHER.key, OTHER.title, text)
 
 
@@ -242,7 +243,7 @@ def _from_json(text: str, style: Style) -> list[Section]:
 
 
 def _members(value: Mapping[str, Any], style: Style) -> Iterator[Section]:
-    """Members by the names of sections; those inside a section that are sections too, by themselves."""
+    """Members whose names are names of sections. A member that only contains such members is split into them."""
     for name, item in value.items():
         if name.casefold() in _WORKING:
             continue
@@ -268,7 +269,7 @@ def _as_text(item: Any, heading: Heading = OTHER) -> str:
 
 
 def _joined(sections: Sequence[Section]) -> list[Section]:
-    """Sections a model wrote twice become one. What says nothing more than the other goes."""
+    """A section that a model wrote twice becomes one. A version that adds nothing is dropped."""
     found: dict[str, Section] = {}
     for section in sections:
         before = found.get(section.key)

@@ -2,9 +2,10 @@
 
     result ── telling_line ──> "--- FAIL: TestStop (0.3s) ⏎ stop_test.go:26: output should say 'stopped'"
 
-Test runners, compilers and linters are read by the shapes of their lines. A line that only sums up what others tell
-("error: could not compile `app`") is told where there is no other. To a test, a panic or an assertion belong the lines
-right behind it that say why. Lines stand as they were, several of them with a mark between. How a check ended is in
+Test runners, compilers and linters are read by the shapes of their lines. A line that only sums up what others say
+("error: could not compile `app`") is used only where there is no other. A test, a panic or an assertion takes in the
+lines right behind it that say why. Lines stay as they were, several of them with a mark between. How a check ended is
+in
 ending.py, what became of an error in errors_seen.py.
 """
 
@@ -23,7 +24,7 @@ LONGEST_LINE = 300
 SHORTEST_LINE = 8
 """A telling line has more characters than this: "FAIL" says nothing by itself."""
 NEXT_LINE = " ⏎ "
-"""Between two lines that are shown as one."""
+"""The mark between two lines that are shown as one."""
 _LOOK = 20_000
 """Characters at either end of a result that are searched."""
 _TELLING = re.compile(
@@ -36,73 +37,76 @@ _SUMS = re.compile(
     r"(?:#\d{1,4} )?ERROR: (?:failed to solve|process \"|Build did NOT)|ERROR in \S|ERROR \S+$|"
     r"[ \t]?ERROR[ \t]{1,4}run failed|Failed!|Failed examples:|[ \t]+Error Trace:|make(?:\[\d{1,3}\])?: \*\*\* \["
 )
-"""A line that says that something failed which others name, …"""
+"""A line that sums up: it says that something failed, and other lines name what."""
 _PACKAGE = re.compile(r"FAIL\b")
-"""… in a package."""
+"""A line that sums up a package: it says that some test of it failed."""
 _INSTALLER = re.compile(r"npm (?:ERR!|error) (?!code\b|errno\b|syscall\b|path\b|A complete log|[ /])\S")
-"""A line of npm that tells something: the first does."""
+"""A line of npm that says something. The first such line says what went wrong."""
 _LOCATED = re.compile(
     r"(?:\[[\w:./-]{1,40}\][ \t]{1,4})?[ \t]{0,40}[^\s:()`'\"]{1,200}\.\w{1,8}(?::\d|\(\d|:\[\d)[\d:,)\]]{0,16}"
     r"[ \t]{1,4}[^\s:#]"
 )
-"""A place in a file and what is wrong there, perhaps behind the name of the task that found it."""
+"""A line that names a place in a file and what is wrong there, perhaps behind the name of the task that found it."""
 _WRONG, _REMARKS = re.compile(r"\berror\b", re.I), re.compile(r"\b(?:warning|note|info)\b", re.I)
-"""What such a line says of itself."""
+"""Words by which such a line calls itself an error, and words by which it calls itself less than that."""
 _WELL = re.compile(r"\b(?:successfully|as expected)\b", re.I)
-"""What one says that tests log when all is well: they name the place as for a fault. It is told for want of another."""
+"""Words of such a line that a test logs when all is well: it names the place as a fault would. It is used only where
+there is no other."""
 _TEST = re.compile(
     r"[ \t]{0,40}--- FAIL: |FAILED[ \t]\S+::|[ \t]{0,8}● (?!Console$)\S|[ \t]{0,8}Failed \S+ \[|(?:FAIL|ERROR): \w+ \("
 )
-"""A line that names a test, …"""
+"""A line that names a test that failed."""
 _NAMED = re.compile(
     r"[ \t]{0,40}(?:--- FAIL: (?P<go>\S{3,200}) \(|FAILED[ \t](?P<py>\S{1,200}::[^\n]{1,200}?)(?: - |\s*$))"
 )
-"""… by which it is known again, …"""
+"""The name of a test in such a line, by which the test is recognised later."""
 _BECAUSE = " - "
-"""… perhaps with the reason behind this, …"""
+"""What stands between pytest's name of a test and the reason."""
 _SHOWN = re.compile(r"E(?:[ \t]|$)")
-"""… which stands in full in lines like this, …"""
+"""A line in which pytest shows the reason in full."""
 _REASONS = re.compile(
     r"\b(?:got|want(?:ed)?|expect(?:ed|s)?|should|must|assert\w*|not equal|mismatch|nil|null)\b", re.I
 )
-"""… and words of the one that says why it failed."""
+"""Words of a line that says why a test failed."""
 _PANICS = re.compile(r"panic: ")
 _PARTS = re.compile(r"[ \t]{0,40}(?:(?:---|FAIL|FAILED|PASS|ok)[ \t:]|={3})|FAIL$|PASS$")
-"""A line with which another test begins, or all of them end."""
+"""A line with which another test begins, or the whole run ends."""
 OF_A_TEST, BESIDE_TEST, OF_TESTS = 80, 6, 400
-"""Lines below a test's name, or above it, in which that is sought; and in which tests run side by side have spoken."""
+"""Lines below a failed test's name, and lines above it, in which the reason is sought; and lines above in which
+tests that run side by side may have logged."""
 _BLOCK = re.compile(r"=== (?:RUN|NAME|CONT)[ \t]+(?P<name>\S+)")
-"""A line behind which a test speaks that tells what it does."""
+"""A line after which the test it names logs what it does."""
 _ASSERTED = re.compile(r"[ \t]+(?P<what>Error|expected|actual|Messages)[ \t]*:[ \t]+\S[^\n]*")
 OF_AN_ASSERTION = 20
-"""Lines in which an assertion says what is wrong."""
+"""Lines at the end in which an assertion says what is wrong."""
 _COMPARED = re.compile(r"\s*(?:expected|received|actual|got|left|right)\b[^\n:]{0,40}:\s*\S", re.I)
 _RAISED = re.compile(r"\s*\S{0,200}(?:Error|Exception)\b[^\n]{0,20}:\s*\S")
 _PLACED = re.compile(r"\s*--> \S")
 BEHIND, MOST_COMPARED = 8, 2
-"""Lines behind one that tells what went wrong in which two things are held against each other, and how many of them."""
+"""Lines behind a telling one in which expected and actual values are sought, and how many of them are shown."""
 _INDENTED = re.compile(r"[ \t]{1,8}\d{1,6}:\d{1,5}[ \t]")
 ABOVE = 60
-"""Lines above a finding in which the name of its file stands."""
+"""Lines above a finding in which the name of its file is sought."""
 _HINTING = re.compile(
     r"\b(?:error|failed|failure|cannot|can't|could not|unable|not found|no such|denied|refused|undefined|unknown|"
     r"invalid|missing|conflict|expected|unexpected|aborted|timed out)\b",
     re.I,
 )
 _WRAPPED = re.compile(r"</?tool_use_error>")
-"""What Claude Code puts around what a tool of its own says."""
+"""The tag that Claude Code puts around an error of its own tools."""
 _SILENT = re.compile(
     r"\s*(?:[(\[<]?(?:\w+ completed with )?no (?:output|content|matches found)[)\]>]?\.?"
     r"|command exited with (?:exit )?code \d+"
     r"|(?:<tool_use_error>)?sibling tool call errored(?:</tool_use_error>)?)\s*$",
     re.I,
 )
-"""A line that says only that there is nothing to say, or that the command failed, or another one beside it."""
+"""A line that only says that there is no output, that the command failed, or that a call beside it did."""
 
 
 def telling_line(result: ToolResult) -> str:
-    """The line that says what went wrong: the last that names a test, else the last telling one, else the first that
-    names a place, else the last that hints at it, else the first. To it belong the lines with the reason."""
+    """The line that says what went wrong, with the lines that give the reason. In order of preference: the last that
+    names a test, the last telling one, the first that names a place, the last that sums up, the last that hints at a
+    fault, the first of all."""
     text = result.text
     searched = text if len(text) <= 2 * _LOOK else text[:_LOOK] + "\n" + text[-_LOOK:]
     lines = [line for line in searched.splitlines() if _is_told(line)]
@@ -114,13 +118,13 @@ def telling_line(result: ToolResult) -> str:
 
 
 def first_line(result: ToolResult) -> str:
-    """What a tool that is no shell says first; behind it stands what it was given."""
+    """The first line of what a tool other than a shell says: what follows mostly repeats its input."""
     text = _WRAPPED.sub("", head(result.text, _LOOK))
     return head(next((line.strip() for line in text.splitlines() if _is_told(line)), ""), LONGEST_LINE)
 
 
 def named_alone(result: ToolResult) -> str:
-    """The test that failed, where one did."""
+    """The one test that failed; "" if there are several or none."""
     searched = result.text[-2 * _LOOK :]
     names = {_name(line) for line in searched.splitlines()} - {""}
     leaves = [name for name in names if not any(other.startswith(f"{name}/") for other in names)]
@@ -128,29 +132,29 @@ def named_alone(result: ToolResult) -> str:
 
 
 def _name(line: str) -> str:
-    """The test that a line says has failed."""
+    """The test that a line says has failed; "" if it names none."""
     named = _NAMED.match(line)
     return (named["go"] or named["py"]) if named else ""
 
 
 def passes(result: ToolResult, name: str) -> bool:
-    """It says that this test passed."""
+    """The output says that this test passed."""
     lines = map(str.strip, result.text[-2 * _LOOK :].splitlines())
     return any(line.startswith((f"--- PASS: {name} (", f"{name} PASSED")) for line in lines)
 
 
 def names_place(line: str) -> bool:
-    """It says what is wrong at a place in a file."""
+    """The line says what is wrong at a place in a file."""
     return _LOCATED.match(line) is not None
 
 
 def _is_told(line: str) -> bool:
-    """It says something of what was done."""
+    """The line says something about what was done."""
     return bool(line.strip()) and not FRAME.match(line) and not _SILENT.match(line)
 
 
 def _candidates(lines: Sequence[str]) -> Iterator[int]:
-    """The places of lines that may tell it, the best first."""
+    """The places of lines that may say what went wrong, the best first."""
     long = [at for at, line in enumerate(lines) if len(line.strip()) > SHORTEST_LINE]
     yield from (at for at in reversed(long) if _TEST.match(lines[at]))
     yield from (at for at in reversed(long) if _TELLING.match(lines[at]) and not _SUMS.match(lines[at]))
@@ -166,14 +170,14 @@ def _candidates(lines: Sequence[str]) -> Iterator[int]:
 
 
 def _file(lines: Sequence[str], at: int) -> Iterator[str]:
-    """The file of a finding that tells only its line, from above it."""
+    """The file of a finding whose line does not name it, taken from above."""
     if _INDENTED.match(lines[at]):
         above = (line for line in reversed(lines[max(at - ABOVE, 0) : at]) if not line[0].isspace())
         yield from islice(above, 1)
 
 
 def _why(lines: Sequence[str], at: int) -> Iterator[str]:
-    """The lines that tell the reason."""
+    """The lines that give the reason."""
     if lines[at].startswith("FAILED") and _BECAUSE in lines[at]:
         yield from _uncut(lines, at)
         return
@@ -182,8 +186,8 @@ def _why(lines: Sequence[str], at: int) -> Iterator[str]:
 
 
 def _uncut(lines: Sequence[str], at: int) -> Sequence[str]:
-    """The reason that pytest cut to the width of its terminal, from where it stands in full: the last test is the last
-    that has told it."""
+    """The reason in full where pytest cut it to the width of its terminal. Of the lines above, the last shown is
+    that of the last test."""
     if not lines[at].rstrip().endswith("..."):
         return ()
     before = dropwhile(lambda line: not _SHOWN.match(line), reversed(lines[max(at - OF_TESTS, 0) : at]))
@@ -191,8 +195,8 @@ def _uncut(lines: Sequence[str], at: int) -> Sequence[str]:
 
 
 def _reason(lines: Sequence[str], at: int) -> str:
-    """Why a test failed, in a line that names a place: the last of the test's own that says so, as it ends there; where
-    it has none below its name, one above."""
+    """The line that says why a test failed. The test's own lines below its name come first, the last of them that
+    says so; if there are none, lines above it."""
     own = _own(lines, at)
     below = [line for line in own if _LOCATED.match(line) or _PANICS.match(line)][::-1]
     above = _logged(lines, at) or tuple(takewhile(_LOCATED.match, reversed(lines[max(at - BESIDE_TEST, 0) : at])))
@@ -201,12 +205,12 @@ def _reason(lines: Sequence[str], at: int) -> str:
 
 
 def _own(lines: Sequence[str], at: int) -> tuple[str, ...]:
-    """The lines below a test's name that are about it."""
+    """The lines below a test's name that belong to it."""
     return tuple(takewhile(lambda line: not _PARTS.match(line), lines[at + 1 : at + 1 + OF_A_TEST]))
 
 
 def _logged(lines: Sequence[str], at: int) -> list[str]:
-    """What a test said before it ended, in parts that begin with its name; the last first."""
+    """What a test logged before it ended, in blocks that begin with its name; the last line first."""
     name, found, own = _name(lines[at]), list[str](), False
     for line in lines[max(at - OF_TESTS, 0) : at] if name else ():
         part = _BLOCK.match(line)
@@ -216,14 +220,14 @@ def _logged(lines: Sequence[str], at: int) -> list[str]:
 
 
 def _asserted(lines: Sequence[str]) -> str:
-    """What was asserted last, as testify tells it: in lines of their own, and none with the place."""
+    """The last assertion, as testify prints it: in lines of their own, without the place."""
     found = filter(None, map(_ASSERTED.match, lines[-OF_AN_ASSERTION:]))
     return NEXT_LINE.join({said["what"]: " ".join(said.group().split()) for said in found}.values())
 
 
 def _behind(lines: Sequence[str], at: int) -> Iterator[str]:
-    """What stands behind a line that begins to tell it: the line that it announces, or the place; what was raised; or
-    what was expected, and what came."""
+    """The lines behind a line that only begins the account: what it announces or the place, then what was raised, or
+    what was expected and what came."""
     behind = lines[at + 1 : at + 1 + BEHIND]
     if behind and (lines[at].rstrip().endswith(":") or _PLACED.match(behind[0])):
         yield behind[0].strip()

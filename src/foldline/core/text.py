@@ -8,10 +8,10 @@ import unicodedata
 _FIRST_WORD = re.compile(r"\S+(?=\s)")
 _JOINER = "\u200d"
 _MAX_STEPS = 16
-"""How far a cut moves to keep a grapheme whole. Longer clusters are attacks or art, and may be cut."""
+"""Characters by which a cut moves to keep a grapheme whole. Longer clusters are attacks or art, and may be cut."""
 
 LONGEST_WORD = 100
-"""Characters of a word. What is longer is a text without blanks, and may be cut anywhere."""
+"""Characters of a word at most: anything longer is a text without blanks, and may be cut anywhere."""
 
 
 def head(text: str, length: int) -> str:
@@ -37,7 +37,7 @@ def beginning(text: str, length: int) -> str:
 
 
 def ending(text: str, length: int) -> str:
-    """The text, or its end from the beginning of a word on."""
+    """The text, or its end, from the beginning of a word on."""
     short = tail(text, length)
     if len(short) == len(text) or text[-len(short) - 1 : -len(short)].isspace():
         return short

@@ -2,9 +2,10 @@
 
     ToolCall ── call_touches ──> Touch, Touch, …    as far as it succeeds, which is the matter of deeds.py
 
-Names and arguments as Claude Code, Codex, pi, opencode, Gemini CLI, Cline, Roo, Cursor, Copilot, Windsurf, OpenHands,
-SWE-agent, Goose and the MCP file server use them. An unknown tool is no file tool; nothing is guessed from its
-arguments. A shell, or what runs code, is also known by the words of its name, where it is given a command or code.
+Names and arguments are those of Claude Code, Codex, pi, opencode, Gemini CLI, Cline, Roo, Cursor, Copilot, Windsurf,
+OpenHands, SWE-agent, Goose and the MCP file server. An unknown tool does not count as a file tool; nothing is guessed
+from its arguments. A shell, or a tool that runs code, is also recognised by the words of its name, where it is given a
+command or code.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _ACTIONS: Mapping[str, str] = {
     **dict.fromkeys(_EDIT.split(), "edited"),
     **dict.fromkeys(("delete", "deletefile", "removefile"), "deleted"),
 }
-"""What each file tool does to the file it names. The names are bare ones."""
+"""What each file tool, by its bare name, does to the file it names."""
 _EDITORS = frozenset({"strreplaceeditor", "strreplacebasededittool", "texteditor", "fileeditor"})
 _EDITOR_ACTIONS = {
     "view": "read",
@@ -58,7 +59,8 @@ _SHELLS = frozenset(
 _SHELL_WORDS = frozenset({"bash", "sh", "zsh", "shell", "terminal", "powershell", "pwsh"})
 _CODE_WORDS = frozenset({"python", "ipython", "jupyter", "code", "repl", "notebook"})
 _RUN_WORDS = frozenset({"run", "exec", "execute", "in", "a", "the", "command", "cmd", "script", "cell", "tool"})
-"""What else the name of such a tool is made of: what explains, checks or looks up a command does not run it."""
+"""The other words that the name of such a tool may have: a tool that explains, checks or looks up a command does not
+run it."""
 _NAME_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _HELPERS = frozenset(
     {"task", "agent", "subagent", "runsubagent", "dispatchagent", "spawnagent", "delegate", "delegatetask", "newtask"}
@@ -75,24 +77,24 @@ _PATHS = (
 )
 _LISTS = ("paths", "files", "replacements")
 LONGEST_KNOWN = 1_000
-"""Characters of a shell command up to which it is remembered what it touches."""
+"""Characters of a shell command up to which its touches are remembered."""
 _COMMANDS = ("command", "cmd", "script", "CommandLine", "commandLine", "shell_command", "bash_command")
 _FOLDERS = ("workdir", "cwd", "working_directory", "directory", "dir_path", "cd", "Cwd")
 _ELSEWHERE = frozenset({"repo", "owner", "repository", "dryRun", "dry_run"})
-"""Arguments of tools that change a file on a server, or none."""
+"""Arguments that show that a tool changes a file on a server, or none at all."""
 _PATCH_LINE = re.compile(r"^\*\*\* (?:(Update|Add|Delete) File: (.+)|Move to: (.+))$", re.M)
 _PATCHING = re.compile(r"\s*(?:cd (?P<folder>[^\s$*;&|]+) && )?apply_patch\s[^\n]{0,40}?\n?\*\*\* Begin Patch")
 
 
 @lru_cache(maxsize=1_024)  # an agent has few tools, and calls them all day
 def bare_name(name: str) -> str:
-    """The tool's own name: no server's or module's name before it, all in one, in lower case."""
+    """The tool's own name in lower case, without the name of a server or module, and without `_` and `-`."""
     own = name.rsplit("__", 1)[-1].rsplit(".", 1)[-1]
     return own.lower().replace("_", "").replace("-", "")
 
 
 def as_list(value: Any) -> list[Any] | None:
-    """An argument that is a list, or the JSON text of one, which models send too; None for anything else."""
+    """An argument that is a list, or the JSON text of one (models send that too); None for anything else."""
     if isinstance(value, str) and value.lstrip()[:1] == "[":
         try:
             value = json.loads(value)
@@ -102,7 +104,7 @@ def as_list(value: Any) -> list[Any] | None:
 
 
 def command_of(call: ToolCall) -> str:
-    """The shell command a call runs; "" when it runs none."""
+    """The shell command that a call runs; "" if it runs none."""
     if not _is_shell(call.name):
         return ""
     arguments = call.parsed()
@@ -113,7 +115,7 @@ def command_of(call: ToolCall) -> str:
 
 
 def code_of(call: ToolCall) -> str:
-    """The program a call runs that is no shell's; "" when it runs none."""
+    """The code that a call runs, other than a shell's; "" if it runs none."""
     code = call.parsed().get("code") if _runs(call.name, _CODE_WORDS) else None
     return code if isinstance(code, str) else ""
 
@@ -123,7 +125,7 @@ def _is_shell(name: str) -> bool:
 
 
 def _runs(name: str, what: frozenset[str]) -> bool:
-    """A tool is called so that it can only run such things."""
+    """The tool's name says that it runs such things, and nothing else."""
     words = _words(name)
     return not what.isdisjoint(words) and words <= what | _RUN_WORDS
 
@@ -135,7 +137,7 @@ def _words(name: str) -> frozenset[str]:
 
 
 def _line(value: Any) -> str:
-    """A command as one line of shell: as it is, the script handed to a shell, or its words."""
+    """A command as one line of shell: the text itself, the script handed to a shell, or the words joined."""
     words = as_list(value)
     if not words or not all(isinstance(word, str) for word in words):
         return value if isinstance(value, str) else ""
@@ -198,17 +200,17 @@ def patch_touches(patch: str) -> Iterator[Touch]:
 
 
 def searches(call: ToolCall) -> bool:
-    """It looks for something, and may not find it."""
+    """The call searches for something, and may not find it."""
     return bare_name(call.name) in _SEARCHES
 
 
 def hands_over(call: ToolCall) -> bool:
-    """Another agent does the work, and answers with a report."""
+    """The call hands work to another agent, which answers with a report."""
     return bare_name(call.name) in _HELPERS
 
 
 def reads(call: ToolCall) -> bool:
-    """It shows a file: what comes back is that file's text."""
+    """The call shows a file: its result is that file's text."""
     return _action(bare_name(call.name), call.parsed()) == "read"
 
 

@@ -2,8 +2,8 @@
 
     summary, lines ── with_hearsay ──> the summary with them;  text ── set_aside ──> the lines found there, bare
 
-Which lines those are, the audit tells. Once set aside, a line stays so: it is not taken for a
-tool's when it comes again.
+Which lines those are is decided in the audit. A line that was set aside stays there: it does not count as a tool's when
+it comes again.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from foldline.core.plainly import plainly
 from foldline.core.summary import Summary
 
 HEARSAY = "Unconfirmed: nobody in the conversation is known to have said this. Make sure before you act on it."
-"""Stands above what is set aside."""
+"""The warning above the lines that are set aside."""
 _MARK = re.compile(r"\s*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?")
 MOST = 400
-"""Lines set aside that are known again."""
+"""Lines of one such list that are recognised again at most."""
 
 
 def with_hearsay(summary: Summary, lines: Sequence[str]) -> Summary:
@@ -35,7 +35,7 @@ def with_hearsay(summary: Summary, lines: Sequence[str]) -> Summary:
 
 
 def set_aside(text: str) -> Iterator[str]:
-    """What an earlier audit set aside: it was neither confirmed nor found to be a tool's."""
+    """The lines that an earlier audit set aside: they were neither confirmed nor found to be a tool's."""
     for block in text.split(HEARSAY)[1:]:
         lines = block.lstrip("\n").split("\n", MOST)[:MOST]
         yield from (bare(plainly(line)) for line in takewhile(lambda line: line.startswith("- "), lines))

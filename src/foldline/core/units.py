@@ -2,7 +2,7 @@
 
     lines ── units ──> Units, each with the numbers of its lines and its words in plain form
 
-Knows nothing of what the words mean: that is audit.py's matter.
+Knows nothing of what the words mean: judge.py does.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ _HEADING = re.compile(
 )
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-{2,})\s*$")
 _RULE = re.compile(r"[\s|:-]*$")
-"""What parts the head of a table from its rows."""
+"""The line between the head of a table and its rows."""
 _OPENS = re.compile(r"\s*(?:[|#>]|\*\*)")
 LABEL = 8
-"""Words of a label: what is longer is prose."""
+"""A label has fewer blanks than this: anything longer is prose."""
 _INDENT = re.compile(r"[ \t]*")
 
 
 class Unit(NamedTuple):
-    """Lines `start` to `stop` (exclusive) as one. `headed`: the same words, each cell with the head of its column."""
+    """Lines `start` to `stop` (exclusive) as one. `headed` has the same words, each cell with the head of its
+    column."""
 
     start: int
     stop: int
@@ -38,13 +39,13 @@ class Unit(NamedTuple):
     code: bool = False
     title: str = ""
     label: bool = False
-    """Not marked as a heading: it may be one, and ends nothing."""
+    """It is not marked as a heading: it may be one, so it ends no section above it."""
     opens: bool = False
-    """A heading as high as those of the sections: it stands beside them, whatever it is about."""
+    """It is a heading of the same level as the sections: it stands beside them, whatever it is about."""
 
 
 def units(lines: Sequence[str]) -> Iterator[Unit]:
-    """All lines but empty ones, in their order."""
+    """All lines, as units, in their order, without empty ones."""
     code = fenced(lines)
     heads: list[str] = []
     at = 0
@@ -82,7 +83,7 @@ def _is_underlined(lines: Sequence[str], at: int, code: Sequence[bool]) -> bool:
 
 
 def _stop(lines: Sequence[str], at: int, code: Sequence[bool]) -> int:
-    """Where the lines end that go on with this one: set in deeper, or begun with a small letter."""
+    """Where the lines end that continue this one: they are indented more, or begin with a small letter."""
     indent, stop = _depth(lines[at]), at + 1
     while stop < len(lines) and not code[stop] and _goes_on(lines[stop], indent):
         stop += 1

@@ -2,10 +2,11 @@
 
     reply ── unwrap ──> text that begins with the summary
 
-What is thrown away is the working of the model: an analysis before the summary, closed, nested, never closed or never
-opened; a closed one inside or behind it, whose tags stand alone on their lines; and a draft that was written anew.
-Any other tag inside the summary is the summary's own text. A section that stands nowhere else is no working: so one
-that only quotes both tags on lines of their own does not lose what stands between them.
+Thrown away is the model's reasoning: an analysis before the summary, whether closed, nested, never closed or never
+opened; a closed one inside or behind it, whose tags stand alone on their lines; and a draft that was rewritten. Any
+other
+tag inside the summary is the summary's own text. A section that stands nowhere else does not count as reasoning: so a
+summary that only quotes both tags on lines of their own does not lose what stands between them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _ALOUD, _TELLS = (
     re.compile(rf"^[ \t]*(?:#{{1,6}}[ \t]*|\*\*){title}[ \t]*:?(?:\*\*)?:?[ \t\r]*$", re.I | re.M)
     for title in (r"(?:\*\*)?(?:analysis|thinking|reasoning|scratchpad)", r"(?:\*\*)?(?:final )?summary")
 )
-"""Headings instead of tags: behind the first it thinks, behind the second it tells."""
+"""Headings that stand in for tags: after the first the model reasons, after the second comes the summary."""
 _TURN = re.compile(rf"</{_NAME}>\s*(?={_SUMMARY})", re.I)
 _ENDS = re.compile(rf"</{_NAME}>[ \t\r]*(?=$|#{{1,6}}[ \t])", re.I | re.M)
 _OPENS = re.compile(rf"^[ \t]*{_SUMMARY}", re.I | re.M)
@@ -40,13 +41,13 @@ _CLOSES = re.compile(r"</summary>[ \t\r]*$", re.I | re.M)
 _FIRST_LINE = re.compile(r"\s*(?P<line>[^\n]*)")
 _WRAPPER = re.compile(r"(?P<mark>`{3,}|~{3,})(?P<info>markdown|md|json|xml|html|text|plaintext)?[ \t\r]*")
 BLANK = 3
-"""Lines behind a fence of which one begins what stands in it."""
+"""Lines after a fence in which its content must begin."""
 _BYTE_ORDER = "\ufeff"
-"""A mark that some send before a text. It is no blank to Python."""
+"""A byte-order mark that some send before a text. Python does not strip it as white space."""
 
 
 class _Text:
-    """A text whose code fences and headings are known, so that each is looked for once."""
+    """A text with its code fences and headings, each found once."""
 
     def __init__(self, text: str, style: Style) -> None:
         self.text, self.style = text, style
@@ -66,13 +67,13 @@ class _Text:
         return frozenset(self._places)
 
     def heading(self, start: int = 0, stop: int | None = None) -> int | None:
-        """Where the first heading between two places stands."""
+        """The place of the first heading between two places."""
         stop = len(self.text) if stop is None else stop
         at = bisect_left(self._headings, start)
         return self._headings[at] if at < len(self._headings) and self._headings[at] < stop else None
 
     def matches(self, pattern: re.Pattern[str], start: int = 0) -> Iterator[re.Match[str]]:
-        """Where it is matched outside code."""
+        """The matches of the pattern outside code."""
         for match in pattern.finditer(self.text, start):
             if not self._inside[bisect_right(self._starts, match.start()) - 1]:
                 yield match
@@ -81,13 +82,13 @@ class _Text:
         return next(self.matches(pattern), None)
 
     def is_working(self, start: int, stop: int) -> bool:
-        """Between two places there is no section, or one that stands elsewhere too."""
+        """Between two places there is no section, or at least one that also stands elsewhere."""
         return self.heading(start, stop) is None or any(
             _some(places, start, stop) and (places[0] < start or places[-1] >= stop) for places in self._places.values()
         )
 
     def begins_anew(self, at: int) -> bool:
-        """A section stands behind a place, and none before it, or one that is written again behind it."""
+        """A summary begins behind a place: the first section stands there, or one that is written again there."""
         anew = any(places[0] < at <= places[-1] for places in self._places.values())
         return anew or (self.heading(0, at) is None and self.heading(at) is not None)
 
@@ -111,23 +112,23 @@ def unwrap(text: str, style: Style) -> str:
 
 
 def opens_working(line: str) -> bool:
-    """All of the line opens an analysis: with an end further down, it would be thrown away."""
+    """The whole line opens an analysis: if it were closed further down, it would be thrown away."""
     tag = _ALONE.fullmatch(line)
     return tag is not None and not tag["closing"]
 
 
 def _without_working(whole: _Text) -> str:
-    """Without each closed analysis whose tags stand alone on their lines, wherever it is."""
+    """The text without each closed analysis whose tags stand alone on their lines, wherever it stands."""
     kept, at = [], 0
     for start, stop in sorted(_closed(whole)):
         if whole.is_working(start, stop):
-            kept.append(whole.text[at:start])  # nothing where it is inside the one before
+            kept.append(whole.text[at:start])  # "" where it lies inside the one before
             at = max(at, stop)
     return "".join([*kept, whole.text[at:]])
 
 
 def _closed(whole: _Text) -> Iterator[tuple[int, int]]:
-    """Where each of them stands: an end closes what was opened last under its name."""
+    """Where each closed analysis stands: an end tag closes the last one opened under its name."""
     opened: defaultdict[str, list[int]] = defaultdict(list)
     for tag in whole.matches(_ALONE):
         waiting = opened[tag["name"].lower()]
@@ -138,7 +139,7 @@ def _closed(whole: _Text) -> Iterator[tuple[int, int]]:
 
 
 def _behind_analysis(whole: _Text) -> str:
-    """What follows the analysis a text begins with, be it closed or not. A greeting may stand before it."""
+    """What follows the analysis that a text begins with, whether closed or not. A greeting may come before it."""
     text, starts = whole.text, whole.first(_STARTS)
     if not starts or not _is_greeting(text[: starts.start()], whole.style):
         return text
@@ -155,7 +156,7 @@ def _behind_analysis(whole: _Text) -> str:
 
 
 def _behind_titles(whole: _Text) -> str:
-    """What follows the heading of the summary, where one of an analysis stands before it, and no section."""
+    """What follows the heading of the summary, if the heading of an analysis comes before it, and no section does."""
     thinks, tells = whole.first(_ALOUD), whole.first(_TELLS)
     if not thinks or not tells or thinks.start() > tells.start():
         return whole.text
@@ -165,12 +166,12 @@ def _behind_titles(whole: _Text) -> str:
 
 
 def _is_greeting(text: str, style: Style) -> bool:
-    """Nothing in it begins a section, not even a bare label."""
+    """Nothing in the text begins a section, not even a bare label."""
     return not any(opens(line, style, loose=True) for line in text.split("\n"))
 
 
 def _end_of_analysis(whole: _Text, start: int) -> int | None:
-    """Behind the last of the analyses that follow one another there; None when the first is never closed."""
+    """The end of the last of several analyses in a row; None if the first is never closed."""
     done = None
     for closing in whole.matches(_ENDS, start):
         done = closing.end()
@@ -180,7 +181,7 @@ def _end_of_analysis(whole: _Text, start: int) -> int | None:
 
 
 def _behind_end(whole: _Text) -> str:
-    """What follows the end of an analysis without a beginning: some templates open it before the reply."""
+    """What follows the end of an analysis that has no beginning: some templates open it before the reply."""
     ends = [closing.end() for closing in whole.matches(_ENDS)]
     anew = [end for end in ends if whole.begins_anew(end)]
     if anew:
@@ -201,13 +202,13 @@ def _between_tags(whole: _Text) -> str:
 
 
 def _line_at(text: str, at: int) -> str:
-    """The first line behind a place that is not empty."""
+    """The first line after a place that is not empty."""
     found = _FIRST_LINE.match(text, at)
     return found["line"] if found else ""
 
 
 def _together(whole: _Text, openings: Sequence[re.Match[str]]) -> str:
-    """The last summary, and before it what others have beside its sections; a tag that begins none of them stays."""
+    """The last summary, preceded by earlier ones that have sections it lacks. A tag that begins neither stays."""
     last = _Text(whole.text[openings[-1].end() :], whole.style)
     kept, sections = [_up_to_closing(last)], last.sections
     for here, behind in reversed(list(pairwise(openings))):
@@ -221,7 +222,7 @@ def _together(whole: _Text, openings: Sequence[re.Match[str]]) -> str:
 
 
 def _up_to_closing(whole: _Text) -> str:
-    """A text before the tag that closes it. One with a heading behind it, or words on both sides, closes nothing."""
+    """The text before its closing tag. A tag with a heading behind it, or with words on both sides, closes nothing."""
     text, closings = whole.text, list(whole.matches(_CLOSES))
     if not closings or whole.heading(closings[-1].end()) is not None:
         return text
@@ -231,7 +232,7 @@ def _up_to_closing(whole: _Text) -> str:
 
 
 def _without_greeting(text: str, style: Style) -> str:
-    """From the code fence on in which the sections stand, where words stand before it."""
+    """The text from the code fence with the sections on, where other words come before it."""
     if "```" not in text and "~~~" not in text:
         return text
     lines = text.split("\n")
@@ -240,13 +241,13 @@ def _without_greeting(text: str, style: Style) -> str:
             return text
         wrapper = _WRAPPER.fullmatch(line)
         if wrapper and _begins(_line_at("\n".join(lines[number + 1 :][:BLANK]), 0), style):
-            alone = wrapper["info"] or not _Text(text, style).sections  # else it may be quoted
+            alone = wrapper["info"] or not _Text(text, style).sections  # without these, the fence may be a quotation
             return "\n".join(lines[number:]) if alone else text
     return text
 
 
 def _unfenced(text: str, style: Style) -> str:
-    """Without a code fence around all of it, closed or not."""
+    """The text without a code fence around all of it, closed or not."""
     first, _, rest = text.partition("\n")
     wrapper = _WRAPPER.fullmatch(first)
     if not wrapper or not (wrapper["info"] or _begins(rest.lstrip(), style)):

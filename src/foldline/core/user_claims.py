@@ -3,8 +3,8 @@
     facts, what everyone said ── UserClaims ── bears ──> the words put there are the user's, or not
                                        ── restates ──> a rule is one of the user's in other words, or not
 
-An answer is heard together with what it answers: "the first one" says nothing by itself. What the user chose is sought
-where nothing is denied. Which lines put words there is told in line_intent.py.
+An answer is read together with its question: "the first one" says nothing by itself. What the user chose is sought only
+in clauses that deny nothing. Which lines put words into the user's mouth is decided in line_intent.py.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from foldline.core.stems import ORDERS, stems
 _REJECTED = re.compile(
     r"\b(?:over|instead of|rather than|as opposed to|and not|(?:an)?statt|anstelle)\b[^;:().]*", re.I
 )
-"""What was not chosen: the one who chose need not have named it."""
+"""What was not chosen: the user need not have named it."""
 _REST = re.compile(r"[;()（）]|,\s+(?:and|because|which|since|so|but|in)\b|\s[—–-]+\s|\b(?:because|since)\b", re.I)
-"""Where the words end that are put into the mouth, and others go on."""
+"""Where the words put into the user's mouth end, and others follow."""
 _TELLS = re.compile(r"\W*(?:[^:]{1,40}:\s+)?(?:i|we)\s+(?:asked|offered|proposed|suggested|explained)\b", re.I)
-"""What the assistant tells of itself before it comes to the user."""
+"""How a line begins in which the assistant speaks of itself before it comes to the user."""
 _PICKS = re.compile(r"\b(?:chose|picked|selected|prefer\w*|cho(?:ice|sen)|decided (?:on|for)|went with)\b|选", re.I)
 _DENIES = re.compile(r"\b(?:not|never|no|none|without|against|nicht|kein\w*|nie)\b|n't\b|[不别未勿没]", re.I)
 _LIMITS = re.compile(r"\b(?:only|off[- ]limits|avoid\w*|forbid\w*|hands off|alone|nur)\b|\w-free\b|[禁只]", re.I)
@@ -36,13 +36,13 @@ _PROHIBITS = re.compile(
     r"(?! (?:forget|hesitate|worry|bother|mind|stop|wait)))\b|\bnie(?:mals)?\b|不要|不得|[别勿]",
     re.I,
 )
-"""What comes behind it shall not be done."""
+"""Words that prohibit what follows them."""
 _HEEDS = re.compile(
     r"\b(?:ask\w*|before|first|until|unless|confirm\w*|approv\w*|permission|consent|keep|kept|leave|left|stays?|"
     r"remains?|un(?:changed|touched)|instead|prevent\w*|stop\w*|refus\w*|protect\w*|prohibit\w*|rule\w*)\b",
     re.I,
 )
-"""A prohibition may be told without a no."""
+"""Words of a prohibition that has no "not"."""
 _PART = re.compile(r"(?<=[.!?;])\s+|,\s+(?:and|but)\s+|;\s*", re.I)
 _NAME = re.compile(r"[\w.-]*/[\w./-]*|\w+[._]\w+")
 _CLAUSE = re.compile(r"[,;:()，；]|\b(?:but|and|aber|und)\b", re.I)
@@ -50,25 +50,25 @@ _CHOICE = re.compile(r"\b(?:or|oder|ou)\b|还是|還是", re.I)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
 
 MOSTLY = 0.5
-"""Share of a clause's words that one sentence of the user must have for the clause to say the same …"""
+"""A clause says the same as a sentence of the user's that has at least this share of its words."""
 SHORT = 4
-"""… unless it is as short as this, and forbids something about a name of which the user forbade something: the other
-words may be another language's."""
+"""A clause of at most so many words restates a prohibition if the user forbade something about a name in it: the
+other words may be in another language."""
 LOOK = 100_000
-"""Characters at either end of a message that are listened to: between them it is pasted."""
+"""Characters at either end of a message that are read: what lies between is pasted."""
 FEWEST = 2
-"""Words of a sentence that says something."""
+"""Words from which a sentence says something."""
 
 
 class UserClaims:
-    """What the user said, as lines that report it are held against it."""
+    """What the user said, for checking lines that report it."""
 
     def __init__(self, facts: Facts, said: Heard) -> None:
         self._facts, self._everyone = facts, said
 
     @cached_property
     def _words(self) -> list[str]:
-        """What the user wrote, and each answer with what it answers."""
+        """What the user wrote, and each answer with the part of the question it takes up."""
         written = [fact.text for fact in self._facts.of("user")]
         decided = ((plainly(fact.about), plainly(fact.text)) for fact in self._facts.of("decision") if fact.about)
         ends = (text if len(text) <= 2 * LOOK else f"{text[:LOOK]}\n{text[-LOOK:]}" for text in written)
@@ -89,18 +89,18 @@ class UserClaims:
 
     @cached_property
     def _affirmed(self) -> Heard:
-        """What of it is said in clauses in which nothing is denied."""
+        """What the user said in clauses that deny nothing."""
         clauses = (clause for text, _ in self._sentences for clause in _CLAUSE.split(text))
         return Heard.in_text(*(clause for clause in clauses if clause and not _DENIES.search(clause)))
 
     @cached_property
     def _wished(self) -> Heard:
-        """What of it is not said in clauses that prohibit something."""
+        """What the user said in clauses that prohibit nothing."""
         clauses = (clause for text, _ in self._sentences for clause in _CLAUSE.split(plainly(text)))
         return Heard.in_text(*(clause for clause in clauses if clause and not _PROHIBITS.search(clause)))
 
     def _heard(self, line: str) -> Heard:
-        """Where the words are sought that a line puts there: what was prohibited is not wanted."""
+        """The passages in which a line's words must be found: what was prohibited does not count as wanted."""
         if _picks(line):
             return self._affirmed
         heeds = _forbids(line) or _HEEDS.search(unquoted(line)) is not None
@@ -111,12 +111,13 @@ class UserClaims:
         return any(_PROHIBITS.search(plainly(text)) for text, _ in self._sentences)
 
     def bears(self, line: str) -> bool:
-        """Everything the line puts there is the user's; other sentences need not be, but someone said those behind."""
+        """Everything the line puts into the user's mouth is the user's. Sentences before that may be anyone's;
+        somebody must have said those after it."""
         if not _picks(line) and is_by(unquoted(line), self._heard(line)):
             return True
         pieces = _SENTENCE.split(line)
         first = next((at for at, piece in enumerate(pieces) if quotes(piece)), 0)
-        if first and not stems(unquoted(pieces[first])):  # it is about what stands before it
+        if first and not stems(unquoted(pieces[first])):  # it refers to the sentence before it
             pieces[first - 1 : first + 1] = [" ".join(pieces[first - 1 : first + 1])]
             first -= 1
         return all(self._bears(piece) if quotes(piece) else self._is_said(piece) for piece in pieces[first:])
@@ -125,8 +126,8 @@ class UserClaims:
         return len(stems(sentence)) < FEWEST or is_by(sentence, self._said)
 
     def restates(self, rule: str) -> bool:
-        """Every clause of it says, in other words, what one sentence of the user does, and neither more nor less is
-        forbidden by it."""
+        """Every clause of the rule says in other words what one sentence of the user's says, and both forbid
+        something or neither does."""
         clauses = [clause for clause in _PART.split(rule) if stems(clause)]
         if reaches_unsaid(rule, self._users):
             return False
@@ -162,7 +163,7 @@ def _picks(line: str) -> bool:
 
 
 def _answered(asked: str, answer: str) -> str:
-    """An answer with what of the question it takes up. A bare yes takes up nothing: that is consent.py's matter."""
+    """An answer with the part of the question it takes up. A bare yes takes up nothing: consent.py deals with that."""
     if refuses(answer):
         return answer
     words = set(stems(answer))

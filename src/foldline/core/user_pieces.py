@@ -2,8 +2,8 @@
 
     facts ── said ──> Piece, Piece, …
 
-A message stands as it is; without what was pasted, where that is long; or by its beginning. What of an earlier summary
-is quoted is in foreign_summary.py, other pieces are in pieces.py, the room for all of them in notes.py.
+A message stands as it is; a long one without its pasted blocks, or only by its beginning. What is quoted of an earlier
+summary is in foreign_summary.py, other pieces are in pieces.py, the room for all of them in notes.py.
 """
 
 from __future__ import annotations
@@ -26,35 +26,37 @@ from foldline.core.text import beginning, ends, head
 LONG_MESSAGE = 1_500
 """Characters of a user message above which its pasted blocks are named instead of shown."""
 SHORT_MESSAGE = 500
-"""Characters of a user message up to which a rule or a decision in it is shown with the whole of it."""
+"""Characters of a user message up to which it is shown whole in place of the rules and decisions in it."""
 BEGINNINGS = (2_500, 1_200, SHORT_MESSAGE)
-"""Characters of a long message's beginning that stand for it, where it does not fit: as many as there is room for."""
+"""Characters of a long message's beginning that is shown where the message does not fit: the longest there is room
+for."""
 WORTH = 0.7
-"""Share of a message below which its beginning is worth the cut."""
+"""A beginning is offered only if it is shorter than this share of the message: else it saves too little."""
 LONGEST_WORDS = 6_000
 """Characters of the user's own words in one message that are shown: ten times what people type, a tenth of a dump."""
 MOST_AGAIN = 3
-"""Rules and decisions of one long message that are shown by themselves as well: who says more of them tells a plan."""
+"""Rules and decisions of one long message that are shown by themselves as well: a message with more of them is a
+plan."""
 
 MOST_STATED = 16
-"""Statements that come before what else the user said: who remarks on everything states no rules."""
+"""Statements that come before the user's other words: a user who remarks on everything states no rules."""
 SENT_AGAIN = 40
-"""Characters of a message above which it is the same one, when it comes again."""
+"""Characters above which a message that comes again word for word counts as the same one."""
 
 _WORD = re.compile(r"[^\W\d_]+")
 _STRETCH = re.compile(r".{1,200}(?=\s|$)|.{1,200}", re.S)
-"""Some words of a sentence that does not end."""
+"""A stretch of words in a sentence that does not end."""
 _QUOTES = (
     "## Goal\nFirst asked: ",
     "## Immediate Task\nCONTINUE: ",
     "## Immediate Task\nLAST ASKED, perhaps done: ",
 )
-"""Where a summary made without a model quotes the user."""
+"""What precedes the user's words where a summary made without a model quotes them."""
 
 
-def said(facts: Facts, told: str, whole: int) -> Iterator[Piece]:
-    """The user's messages, each at one place: a short one that rules or decides stands whole where rules or decisions
-    do; of a long one they are shown there once more, so that they cannot be overlooked."""
+def said(facts: Facts, summary_text: str, whole: int) -> Iterator[Piece]:
+    """The user's messages, each at one place. A short one with rules or decisions is shown whole where rules or
+    decisions are; those of a long one are repeated there, so that they are not overlooked."""
     first = {fact.text: fact.at for fact in reversed(facts.of("user"))}
     facts = _once(facts)
     telling = _telling(facts)
@@ -69,7 +71,7 @@ def said(facts: Facts, told: str, whole: int) -> Iterator[Piece]:
             yield Piece("earlier", f"> {line.text}", RANKS["earlier"], line.worth, order)
     for fact in facts.of("media"):
         yield Piece("said", f"[{fact.at + 1}] {_media(fact.text)}", RANKS["said"], fact.at / PRESSING, fact.at)
-    yield from _messages(facts, told, whole, places, telling, first)
+    yield from _messages(facts, summary_text, whole, places, telling, first)
 
 
 def _telling(facts: Facts) -> dict[int, list[Fact]]:
@@ -81,7 +83,7 @@ def _telling(facts: Facts) -> dict[int, list[Fact]]:
 
 
 def ruling(facts: Facts) -> tuple[Fact, ...]:
-    """The rules but for those of plans: of a long message that has many of them."""
+    """The rules without those of plans, which are long messages with many rules."""
     facts = _once(facts)
     telling = _telling(facts)
     placed = {message.at for message in facts.of("user") if _place(message, telling)}
@@ -89,8 +91,8 @@ def ruling(facts: Facts) -> tuple[Fact, ...]:
 
 
 def _once(facts: Facts) -> Facts:
-    """The same facts without those of messages that were sent again later, word for word. A few words may mean
-    something else each time; and what answered a question stays with it."""
+    """The facts without those of messages that were sent again later, word for word. A few words may mean something
+    else each time, and an answer stays with its question."""
     last = {fact.text: fact.at for fact in facts.of("user")}
     sent = (fact for fact in facts.of("user") if len(fact.text) > SENT_AGAIN)
     later = {fact.at: last[fact.text] for fact in sent if fact.at != last[fact.text]}
@@ -102,8 +104,8 @@ def _once(facts: Facts) -> Facts:
 
 
 def stated(facts: Facts) -> frozenset[int]:
-    """The places of messages that state something in few words, those that are least like the others: they may be rules
-    in words of their own."""
+    """The places of short messages that state something, those most unlike the others: they may be rules in words of
+    their own."""
     messages = facts.of("user")
     found = [(odd, fact.at) for fact, odd in zip(messages, _oddities(messages), strict=True) if states(fact.text)]
     return frozenset(at for _, at in sorted(found)[-MOST_STATED:])
@@ -111,19 +113,19 @@ def stated(facts: Facts) -> frozenset[int]:
 
 def _messages(
     facts: Facts,
-    told: str,
+    summary_text: str,
     whole: int,
     places: Mapping[int, str],
     telling: Mapping[int, Sequence[Fact]],
     first: Mapping[str, int],
 ) -> Iterator[Piece]:
-    """Every message. Those that have a place among rules or decisions stand there. What the summary quotes stands there
-    alone, unless it was said before and comes again: then it may take back what was said between."""
+    """Every message. Those with a place among rules or decisions stand there. One that the summary quotes is not
+    repeated, unless it was said before and came again: then it may take back what was said in between."""
     messages = facts.of("user")
     ruling, stating = {fact.at for fact in facts.of("rule")}, stated(facts)
     for fact, worth in zip(messages, _worths(messages), strict=True):
         section = places.get(fact.at, "")
-        anew = fact.attached or fact.at != first[fact.text] or not _is_quoted(fact.text, told)
+        anew = fact.attached or fact.at != first[fact.text] or not _is_quoted(fact.text, summary_text)
         if section == "decisions" and not anew:
             continue
         if section:
@@ -149,13 +151,13 @@ def _media(attached: str) -> str:
     return f"(pictures or files: {attached}, not shown here)"
 
 
-def _is_quoted(text: str, told: str) -> bool:
-    """The summary shows it as the user's words: that somebody says the same elsewhere in it is not enough."""
-    return any(f"{lead}“{below(text)}”" in told for lead in _QUOTES)
+def _is_quoted(text: str, summary_text: str) -> bool:
+    """The summary quotes the text as the user's words: that somebody else says the same in it is not enough."""
+    return any(f"{lead}“{below(text)}”" in summary_text for lead in _QUOTES)
 
 
 def _forms(text: str) -> list[str]:
-    """The words of a user message without what was pasted; how it begins, by ever shorter beginnings."""
+    """The words of a user message without pasted blocks, and ever shorter beginnings of it."""
     words = shown_words(text)
     return [words, *(_begun(text, head(words, length)) for length in BEGINNINGS if length < len(words) * WORTH)]
 
@@ -166,7 +168,7 @@ def _begun(text: str, beginning: str) -> str:
 
 
 def _place(message: Fact, telling: Mapping[int, Sequence[Fact]]) -> str:
-    """Where a message stands whole that is short, or made of hardly more than rules and decisions; "" for others."""
+    """The section in which a message is shown whole if it is short or mostly rules and decisions; "" for others."""
     found = [fact for fact in telling.get(message.at, ()) if fact.text in message.text]
     length, mostly = len(message.text), 2 * sum(len(fact.text) for fact in found)
     if not found or message.attached or length > (LONG_MESSAGE if mostly >= length else SHORT_MESSAGE):
@@ -175,18 +177,18 @@ def _place(message: Fact, telling: Mapping[int, Sequence[Fact]]) -> str:
 
 
 def _asked(fact: Fact) -> str:
-    """What the assistant had asked, by both its ends where it is long: a condition may stand in the last."""
+    """What the assistant had asked; a long question by both its ends, since a condition may stand in the last words."""
     return f" (asked: {quoted(ends(on_one_line(fact.question), LONGEST))})" if fact.question else ""
 
 
 def _worths(messages: Sequence[Fact]) -> Iterator[float]:
-    """What each user message is worth beside the others: how lately it was said, and how unlike them it is."""
+    """What each user message is worth: the later it was said and the less it is like the others, the more."""
     yield from (odd + number / len(messages) for number, odd in enumerate(_oddities(messages)))
 
 
 def _oddities(messages: Sequence[Fact]) -> Iterator[float]:
-    """How unlike the others each user message is. What a user says in one form again and again is routine; what is said
-    once, in words of its own, may be a rule that no list of words knows."""
+    """How unlike the others each user message is. What a user repeats in one form is routine; what is said once, in
+    words of its own, may be a rule that no list of words knows."""
     words = [set(_WORD.findall(fact.text.casefold())) for fact in messages]
     spread = Counter(word for found in words for word in found)
     most = math.log(len(messages) + 1)
@@ -202,19 +204,19 @@ def _quoted(fact: Fact) -> str:
 
 
 def _gist(text: str) -> str:
-    """The words; where they go on without an end, those of them that rule or decide."""
+    """The words of a rule or decision; of a very long sentence the stretches that rule or decide."""
     if len(text) <= LONG_MESSAGE:
         return text
     stretches = _STRETCH.findall(text)
     telling = [bears_rule(stretch) or turns(stretch) for stretch in stretches]
-    shown = map(any, pairwise((False, *telling)))  # what is ruled may stand behind the words that rule
+    shown = map(any, pairwise((False, *telling)))  # the rule itself may follow the words that announce it
     runs = groupby(zip(shown, stretches, strict=True), key=itemgetter(0))
     words = "".join("".join(stretch for _, stretch in run) if shows else " … " for shows, run in runs)
     return beginning(words.strip() if any(telling) else text, LONG_MESSAGE)
 
 
 def shown_words(text: str) -> str:
-    """A user message as the notes show it: all of it, or, when it is long, its words without the pasted blocks."""
+    """A user message as the notes show it: all of it, or the words of a long one without its pasted blocks."""
     if len(text) <= LONG_MESSAGE:
         return text
     shown: list[str] = []

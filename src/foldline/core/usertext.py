@@ -5,8 +5,9 @@
             ── retelling ──> a summary that it is, or that a client joined to the user's words
 
 Clients put reminders, command output, project files and notes of their own into user messages. Those are the program's
-words: they change between requests, and no rule or consent may be read from them. A command by which the user had the
-client send a prompt is the user's: its name, and what was typed behind that. Tool results are not looked at.
+words: they change between requests, and no rule or consent may be read from them. A command with which the user made
+the
+client send a prompt is the user's: its name, and what was typed behind it. Tool results are not looked at.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ _TAGS = (
     *("folder_content", "environment_info", "workspace_info", "editorContext", "reminderInstructions"),
     *("additional_data", "user_info", "project_layout", "open_and_recently_viewed_files", "session_context"),
 )
-"""Elements that Claude Code, Codex, Cline, Copilot, Cursor, Gemini CLI write into user messages, with all in them."""
+"""Elements that Claude Code, Codex, Cline, Copilot, Cursor and Gemini CLI write into user messages; all inside them
+is theirs."""
 
 _TAG = re.compile("<(?P<close>/?)(?P<tag>" + "|".join(map(re.escape, _TAGS)) + r")(?:\s[^<>]{0,200})?>")
 _NOTES = re.compile(
@@ -40,36 +42,37 @@ _SENT = re.compile(
     r"\s*<command-message>[^<>]{0,200}</command-message>\s*"
     r"<command-name>(/[\w:.-]{1,100})(?: \(MCP\))?</command-name>\s*(?:<command-args>)?"
 )
-"""How a message begins that Claude Code sent for a command. One that the client itself obeys has its name first."""
+"""How a message begins that Claude Code sends for a user's command. A command that the client itself handles has its
+name first."""
 
 BEGINS, ENDS = "# Notes on the conversation so far", "\n# End of the notes"
-"""How notes of our own begin and end."""
+"""How our own notes begin and end."""
 _SUMMARIES = (
     BEGINS,
     "This session is being continued from a previous conversation",  # Claude Code's
 )
-"""How summaries begin that travel as user messages. Whoever writes so himself only loses trust, and never gains it."""
+"""How summaries begin that travel as user messages. A user who writes so only loses trust, and never gains any."""
 _GOES_ON = ("Summary:", "Analysis:", "<analysis>", "<summary>")
-"""How they go on in a part of their own."""
+"""How the further parts of such a summary begin."""
 
 
 _GUIDES = re.compile(
     r"\s*(?:(?:# AGENTS\.md instructions for [^\n]*\n\s*)?<(?:INSTRUCTIONS|user_instructions)>\s*[^<\s]"
     r"|<system-reminder>\n(?:(?!</?system-reminder>|# claudeMd\n)[^\n]*\n){0,60}# claudeMd\n)"
 )
-"""How a text begins in which Codex or Claude Code sends the project's own instructions. What has anything before it is
-somebody's quotation."""
+"""How a text begins in which Codex or Claude Code sends the project's own instructions. One with anything before it
+is somebody's quotation."""
 
 
 def guides(message: Message) -> bool:
-    """It carries the instructions of the project's files: the program's words, and all there is of them."""
+    """The message carries the instructions of the project's files: the program's words, and the only copy of them."""
     if message.role != "user" or message.origin not in (Origin.USER, Origin.PROGRAM) or message.results:
         return False
     return any(map(_guides, message.parts))
 
 
 def guide_in(message: Message) -> Message:
-    """That message without what stands beside them: the user's words are told elsewhere."""
+    """The message with only these instructions: the user's words beside them are kept elsewhere."""
     parts = tuple(filter(_guides, message.parts))
     return message if len(parts) == len(message.parts) else message.with_parts(parts)
 
@@ -79,7 +82,8 @@ def _guides(part: Part) -> bool:
 
 
 def retells(message: Message) -> bool:
-    """A summary of earlier messages, by its origin or by how it begins. Other words may stand beside it."""
+    """The message has a summary of earlier messages, by its origin or by how a part begins. Other words may stand
+    beside it."""
     if message.role != "user" or message.origin not in (Origin.USER, Origin.SUMMARY):
         return False
     return message.origin is Origin.SUMMARY or any(_retells(part.text) for part in message.parts if type(part) is Text)
@@ -93,8 +97,8 @@ def retelling(message: Message) -> str:
 
 
 def own_words(message: Message) -> str:
-    """What the user said, without what a client put beside it; "" for messages that are not the user's. Of a message
-    with a summary, what clients joined to that: another part, or what stands behind notes of our own."""
+    """What the user said, without what a client put beside it; "" for messages that are not the user's. In a message
+    with a summary: the other parts, and what stands behind notes of our own."""
     if message.origin is not Origin.USER or message.role != "user":
         return ""
     if not retells(message):
@@ -105,7 +109,7 @@ def own_words(message: Message) -> str:
 
 
 def _divided(message: Message) -> Iterator[tuple[str, bool]]:
-    """The texts of a message, and whether each is a summary, or goes on with the one before it."""
+    """The texts of a message, and whether each is a summary or continues the one before it."""
     before = False
     for part in message.parts:
         if type(part) is Text:
@@ -118,20 +122,20 @@ def _retells(text: str) -> bool:
 
 
 def _retelling(text: str) -> str:
-    """A summary without what stands behind it. Only our own notes say where they end."""
+    """A summary without what stands behind it. Only our own notes mark their end."""
     end = text.find(ENDS) if text.lstrip().startswith(BEGINS) else -1
     return text if end < 0 else text[: end + len(ENDS)]
 
 
 def spoken(message: Message) -> str:
-    """What stands in a message under the user's name, without what a client put beside it."""
+    """What a message says under the user's name, without what a client put beside it."""
     if message.role != "user" or message.origin not in (Origin.USER, Origin.SUMMARY):
         return ""
     return "\n".join(filter(None, (strip(part.text) for part in message.parts if type(part) is Text)))
 
 
 def strip(text: str) -> str:
-    """The text without injected elements and notes. Where something was taken out from between, a line ends."""
+    """The text without injected elements and notes. Where something was taken out, a line ends."""
     if "<" not in text and "[Request" not in text and "Caveat:" not in text and "AGENTS.md" not in text:
         return text.strip()
     sent = _SENT.match(text)
@@ -144,8 +148,9 @@ def strip(text: str) -> str:
 def _outside_elements(text: str) -> Iterator[str]:
     """The text between injected elements.
 
-    An element goes to the last closing tag before the next one opens, so that nothing quoted in it can end it early.
-    One that is never closed is the user's own writing, unless the text begins with it: then all of it is the client's.
+    An element extends to the last closing tag before the next one opens, so that nothing quoted in it can end it early.
+    An element that is never closed is the user's own writing, unless the text begins with it: then all of it is the
+    client's.
     """
     tags = list(_TAG.finditer(text))
     unclosed: set[str] = set()  # looked for once and not found: never again, so that the scan stays linear
@@ -165,7 +170,7 @@ def _outside_elements(text: str) -> Iterator[str]:
 
 
 def _end(tags: Sequence[re.Match[str]], number: int) -> int:
-    """Where the element ends that opens with this tag; 0 when it is never closed."""
+    """Where the element ends that this tag opens; 0 if it is never closed."""
     end = 0
     for index in range(number + 1, len(tags)):
         if tags[index]["tag"] != tags[number]["tag"]:

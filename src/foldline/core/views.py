@@ -2,7 +2,7 @@
 
     cut, checkpoint ── plan, front, stubs, repair, proof ──> Shown
 
-Where to cut and what the checkpoint says is decided elsewhere; what the proof covers stands in fold.py.
+Where to cut and what the checkpoint says is decided elsewhere; what the proof covers is in fold.py.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from foldline.model import Notice
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A view, how it can be made again, and what is to be said of it."""
+    """A view, the plan by which it can be made again, and the notices about it."""
 
     mended: Repaired
     plan: ViewPlan
@@ -34,16 +34,16 @@ class Shown:
 
 
 class Views:
-    """The views of one fold, by their cuts. `in_row` counts the folds so far that brought too little."""
+    """The views of one fold, by their cuts. `in_row` counts the folds in a row that gained too little."""
 
     def __init__(self, ground: Ground, options: Options, meter: Meter, pairing: Pairing, in_row: int) -> None:
         self.ground, self.options, self.meter = ground, options, meter
         self.pairing, self.in_row = pairing, in_row
 
     def shown(self, cut: int, checkpoint: Checkpoint, clamp: PruneSettings | None, length: int) -> Shown:
-        """The view; of a newest user message that has to be carried, `length` characters at most (0: all).
+        """The view with this checkpoint. A carried user message has at most `length` characters in it (0: all).
 
-        Raises BrokenPromise where such a view cannot be.
+        Raises BrokenPromise where such a view is not possible.
         """
         messages = self.ground.messages
         plan, notices = self._plan(cut, checkpoint, length)
@@ -96,6 +96,6 @@ class Views:
         return replace(plan, clamped=length, carried_as=messages[newest].identity), (Notice("user-clamped", what),)
 
     def _pins(self, cut: int) -> tuple[int, ...]:
-        """Messages before the cut that stay as they are: those named now, and those pinned before."""
+        """Messages before the cut that stay as they are: those pinned now, and those pinned before."""
         named = (pin for pin in (*self.ground.pins, *self.options.pins) if 0 <= pin < cut)
         return tuple(sorted(with_cycles(named, self.pairing)))

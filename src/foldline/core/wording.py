@@ -1,9 +1,9 @@
 """What the words of a line tell: its names and phrases, how much of it tells anything, and what others have told.
 
-    text ── Wording ──> names, phrases ── Told.left ──> the share of a line's worth that is new
+    text ── Wording ──> names, phrases ── Covered.left ──> the share of a line's worth that is new
 
-Lines that differ in a word or two are about the same thing, and a log needs one of them. What a line is worth is in
-worth.py, which ones are chosen in choosing.py.
+Lines that differ in a word or two are about the same thing, and a log needs only one of them. What a line is worth is
+in worth.py, which lines are chosen in choosing.py.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import TypeAlias
 PHRASE = 3
 """Words or signs in a row that make a phrase."""
 PHRASES_SHARE, NAMES_SHARE = 0.5, 0.4
-"""Shares of a line's worth that go with the phrases and with the names in it, where other lines have them already. By
-phrases a line is known that was written before in nearly the same words; by names what was spoken of."""
+"""Shares of a line's worth that are lost where other lines have its phrases, and its names, already. Phrases show
+that a line was written before in nearly the same words; names show what it is about."""
 LEAST_TELLING = 20
-"""Characters of a line, or of several, that say something: `path: src` alone does not."""
+"""Characters from which a line, or several together, say something: `path: src` alone does not."""
 SHORTEST_NAME, SHORTEST_WORD = 4, 5
-"""Characters of a name; and of a word that names nothing, and counts all the same."""
+"""Characters of a name at least; and of a word that names nothing and still counts."""
 
 Phrase: TypeAlias = tuple[str, ...]
 
@@ -32,12 +32,13 @@ _RULER = re.compile(r"([\W_])\1{2,}")
 
 
 def telling(text: str) -> int:
-    """Characters of a line that tell something: rulers, padding and indentation do not."""
+    """Characters of a line that say something: rulers, padding and indentation do not."""
     return len(_RULER.sub(r"\1", text.strip()))
 
 
 def phrases(text: str) -> frozenset[Phrase]:
-    """Whatever stands in it in a row; of what is shorter than a phrase, the whole."""
+    """The phrases of a text: all words and signs that stand in a row; a text that is shorter than a phrase counts as
+    one."""
     units = _UNIT.findall(text)
     if len(units) < PHRASE:
         return frozenset({tuple(units)} if units else ())
@@ -45,7 +46,7 @@ def phrases(text: str) -> frozenset[Phrase]:
 
 
 class Wording:
-    """Names and phrases of texts, each of which is taken apart once."""
+    """Names and phrases of texts, each of which is analysed once."""
 
     def __init__(self) -> None:
         self._names: dict[str, frozenset[str]] = {}
@@ -53,7 +54,8 @@ class Wording:
         self._words: dict[str, str] = {}
 
     def names(self, text: str) -> frozenset[str]:
-        """The words that name something: with signs, digits or an inner capital; and other long ones, as " word"."""
+        """The words that name something: those with signs, digits or an inner capital; and other long words, as "
+        word"."""
         found = self._names.get(text)
         if found is None:
             found = self._names[text] = frozenset(filter(None, map(self._name, _WORD.findall(text))))
@@ -72,8 +74,8 @@ class Wording:
         return name
 
 
-class Told:
-    """What some lines have told."""
+class Covered:
+    """The names and phrases that some lines already have."""
 
     def __init__(self, wording: Wording, texts: Iterable[str] = ()) -> None:
         self._wording = wording
@@ -87,7 +89,8 @@ class Told:
             self._phrases |= self._wording.phrases(text)
 
     def left(self, text: str) -> float:
-        """The share of a line's worth that it still has beside them. What names nothing has none of the names'."""
+        """The share of a line's worth that is left beside those lines. A line without names loses the whole share of
+        the names."""
         names, phrases = self._wording.names(text), self._wording.phrases(text)
         new = PHRASES_SHARE * len(phrases - self._phrases) / max(len(phrases), 1)
         new += NAMES_SHARE * len(names - self._names) / max(len(names), 1)

@@ -17,6 +17,7 @@ from dataclasses import replace
 from foldline.compactor import Compactor
 from foldline.core.budget import Budget
 from foldline.core.meter import Meter
+from foldline.core.policy import CACHE_READ, CACHE_WRITE
 from foldline.errors import CannotFit
 from foldline.evals import said
 from foldline.evals.splits import Session, faults, meter, prepared
@@ -24,8 +25,6 @@ from foldline.evals.strategies import OURS, Strategy
 from foldline.model import Conversation, Message, Origin
 from foldline.tokens import best_counter
 
-READ, WRITE = 0.1, 1.25
-"""Prices of a cached and of a newly cached token, against one that is only read."""
 WINDOW = 0.5
 """Share of the session that the window holds."""
 TARGET = 0.25
@@ -93,7 +92,7 @@ def cost(messages: Sequence[Message], manage: Manage) -> float:
     for at in said.steps(messages):
         view = list(manage(messages[:at]))
         shared = _shared(before, view)
-        total += READ * _tokens(view[:shared]) + WRITE * _tokens(view[shared:])
+        total += CACHE_READ * _tokens(view[:shared]) + CACHE_WRITE * _tokens(view[shared:])
         before = view
     return total
 

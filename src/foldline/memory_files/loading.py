@@ -93,13 +93,21 @@ def entries(memory: Memory, limit: int = LISTING) -> tuple[str, ...]:
     """What exists, an entry for each file: its name, its size, the titles of its sections. As many as fit."""
     seen: dict[str, str] = {}
     found = [_entry(file, seen.setdefault(file.path, file.name)) for file in memory.files]
-    kept, room = list[str](), limit - 40  # the words that say how many are missing
+    kept, room = list[str](), limit - len(_listed(_missing(len(found))))
     for entry in found:
-        room -= len(entry) + 3
+        room -= len(_listed(entry)) + 1
         if room < 0:
-            return (*kept, f"and {len(found) - len(kept)} more files")
+            return (*kept, _missing(len(found) - len(kept)))
         kept.append(entry)
     return tuple(kept)
+
+
+def _missing(count: int) -> str:
+    return f"and {count} more files"
+
+
+def _listed(entry: str) -> str:
+    return f"- {entry}"
 
 
 def _entry(file: MemoryFile, first: str) -> str:
@@ -121,7 +129,7 @@ def _size(size: int) -> str:
 
 def listing(memory: Memory, limit: int = LISTING) -> str:
     """What exists, line by line."""
-    return "\n".join(f"- {entry}" for entry in entries(memory, limit))
+    return "\n".join(map(_listed, entries(memory, limit)))
 
 
 def pins(memory: Memory) -> dict[str, str]:

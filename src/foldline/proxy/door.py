@@ -198,8 +198,8 @@ class Door:
         lock, seen = self._lock_of(read.conversation), self._turns.at_rest(read)
         if seen is not None or not lock.locked():
             return seen
-        async with lock:
-            """Nothing is done with it: who comes next has waited for its own turn."""
+        async with lock:  # only waited for: nothing is done while it is held
+            pass
         await self._in_round()
         return self._turns.at_rest(read)
 
