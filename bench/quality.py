@@ -76,10 +76,10 @@ def main() -> int:
 
 def placed(text: str, name: str, lines: Iterable[str]) -> str:
     """The page with these lines between the marks of that name. Raises ValueError where they are missing."""
-    marks = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- end -->)", re.S)
+    marks = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.S)
     if not marks.search(text):
         raise ValueError(f"{PAGE} has no <!-- {name} --> … <!-- end -->; put them where the figures belong")
-    inside = "\n".join(("", *lines, ""))
+    inside = "\n".join(("", *lines, "", ""))
     return marks.sub(lambda match: match[1] + inside + match[2], text)
 
 
