@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from foldline.core.commits import committed
+from foldline.core.commits import commit_of
 from foldline.core.cycles import pair
 from foldline.core.deeds import deeds
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
@@ -18,7 +18,7 @@ def ran(command, said="", is_error=False, tool="Bash"):
     call = Message("assistant", Origin.ASSISTANT, (ToolCall("a", tool, json.dumps({"command": command})),))
     answer = Message("user", Origin.TOOL, (ToolResult("a", (Text(said),), is_error=is_error),))
     [deed] = deeds((call, answer), pair((call, answer), Grammar()))
-    return committed(deed)
+    return commit_of(deed)
 
 
 @pytest.mark.parametrize(
@@ -35,15 +35,15 @@ def ran(command, said="", is_error=False, tool="Bash"):
 @pytest.mark.parametrize("is_error", [False, True])
 def test_git_says_so_itself_whatever_came_after(command, is_error):
     """A push that was rejected takes no commit back."""
-    assert ran(command, f"{SAYS_SO}\n ! [rejected] main -> main" if is_error else SAYS_SO, is_error) is True
+    assert ran(command, f"{SAYS_SO}\n ! [rejected] main -> main" if is_error else SAYS_SO, is_error) == "sure"
 
 
 @pytest.mark.parametrize(
     "command", ["git commit -q -m x", "git add -A && git commit -aqm 'x'", "git commit --quiet -m x"]
 )
 def test_a_quiet_commit_that_ended_well_is_one(command):
-    assert ran(command) is True
-    assert ran(command, "error: pathspec", is_error=True) is False
+    assert ran(command) == "sure"
+    assert ran(command, "error: pathspec", is_error=True) == "open"
 
 
 @pytest.mark.parametrize(
@@ -63,11 +63,11 @@ def test_a_quiet_commit_that_ended_well_is_one(command):
     ],
 )
 def test_what_may_have_committed_or_taken_back_leaves_it_open(command, said):
-    assert ran(command, said) is False
+    assert ran(command, said) == "open"
 
 
 def test_another_tool_may_commit_too():
-    assert ran("", "done", tool="git_commit") is False
+    assert ran("", "done", tool="git_commit") == "open"
 
 
 @pytest.mark.parametrize(

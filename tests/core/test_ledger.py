@@ -193,7 +193,7 @@ COMMIT = "git commit -q -m x"
 
 def test_what_changed_after_the_last_commit_is_known():
     done = ledger(write("a.py"), edit("b.py"), run(f"git add -A && {COMMIT}"), edit("b.py"), read("c.py"))
-    assert done.committed
+    assert done.commit == "sure"
     assert done.since == ("b.py",)
     assert done.modified == ("a.py", "b.py")
     assert ledger(edit("a.py"), run(COMMIT), delete("a.py")).since == ("a.py",)
@@ -201,15 +201,15 @@ def test_what_changed_after_the_last_commit_is_known():
 
 
 def test_without_a_commit_everything_is_open_and_what_may_be_one_leaves_it_open():
-    assert ledger(edit("a.py"), run("make")).committed is None
+    assert ledger(edit("a.py"), run("make")).commit is None
     assert ledger(edit("a.py"), run("make")).since == ("a.py",)
-    assert ledger(run(COMMIT), edit("a.py"), run("git stash"), edit("b.py")).committed is False
+    assert ledger(run(COMMIT), edit("a.py"), run("git stash"), edit("b.py")).commit == "open"
 
 
 def test_what_the_messages_that_stay_tell_of_commits_counts_and_nothing_else_of_them():
     folded, later = ledger(run(COMMIT), edit("a.py")), ledger(run(COMMIT), edit("b.py"))
     now = folded.as_of(later)
-    assert (now.committed, now.since) == (True, ("b.py",))
+    assert (now.commit, now.since) == ("sure", ("b.py",))
     assert now.modified == ("a.py",)
     assert folded.as_of(Ledger()) == folded
 
@@ -222,7 +222,7 @@ some_deed = st.one_of(
 @given(st.lists(some_deed), st.lists(some_deed))
 def test_two_ledgers_know_of_commits_what_one_does(earlier, later):
     both, whole = ledger(*earlier).then(ledger(*later)), ledger(*earlier, *later)
-    assert (both.committed, both.since) == (whole.committed, whole.since)
+    assert (both.commit, both.since) == (whole.commit, whole.since)
     assert Ledger.from_dict(json.loads(json.dumps(both.to_dict()))) == both
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from foldline.core.commits import committed
+from foldline.core.commits import Commit, commit_of
 from foldline.core.deeds import Deed, Verdict
 from foldline.core.shell import Touch
 from foldline.core.text import head
@@ -50,9 +50,9 @@ class Ledger:
     files: tuple[tuple[str, frozenset[str]], ...] = ()
     moves: tuple[tuple[str, str], ...] = ()
     commands: tuple[Command, ...] = ()
-    committed: bool | None = None
-    """True: the agent's last commit is known. False: it may have committed since, or taken something back. None: it
-    did neither."""
+    commit: Commit | None = None
+    """Sure: the agent's last commit is known. Open: it may have committed since, or taken something back. None: it did
+    neither."""
     since: tuple[str, ...] = ()
     """What the agent changed, moved or deleted after its last commit, the latest last; everything where it made
     none."""
@@ -93,21 +93,21 @@ class Ledger:
             tuple(files.items()),
             self.moves + later.moves,
             _newest((*reversed(later.commands), *reversed(self.commands))),
-            self.committed if later.committed is None else later.committed,
-            _last((*self.since, *later.since)) if later.committed is None else later.since,
+            later.commit or self.commit,
+            _last((*self.since, *later.since)) if later.commit is None else later.since,
         )
 
     def as_of(self, later: Ledger) -> Ledger:
         """The same ledger, with what is known of commits after the later one."""
         both = self.then(later)
-        return replace(self, committed=both.committed, since=both.since)
+        return replace(self, commit=both.commit, since=both.since)
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "files": [[path, sorted(done)] for path, done in self.files],
             "moves": [list(move) for move in self.moves],
             "commands": [list(command) for command in self.commands],
-            "committed": self.committed,
+            "commit": self.commit,
             "since": list(self.since),
         }
 
@@ -117,7 +117,7 @@ class Ledger:
             tuple((path, frozenset(done)) for path, done in saved.get("files", ())),
             tuple((old, new) for old, new in saved.get("moves", ())),
             tuple(Command(text, verdict) for text, verdict in saved.get("commands", ())),
-            saved.get("committed"),
+            saved.get("commit"),
             tuple(saved.get("since", ())),
         )
 
@@ -126,18 +126,18 @@ def ledger_of(done: Iterable[Deed]) -> Ledger:
     """What was done, as the results show."""
     files: dict[str, frozenset[str]] = {}
     moves: list[tuple[str, str]] = []
-    known, state, since = tuple(done), None, list[str]()
+    known, commit, since = tuple(done), None, list[str]()
     for deed in known:
         for touch in _tidied(deed.touched):
             _enter(files, moves, touch)
             since += [] if touch.action == "read" else [touch.to or touch.path]
-        if (now := committed(deed)) is not None:
-            state = now
+        if (now := commit_of(deed)) is not None:
+            commit = now
             since.clear()
     commands = (
         Command(head(deed.command.strip(), LONGEST_COMMAND), deed.verdict) for deed in reversed(known) if deed.command
     )
-    return Ledger(tuple(files.items()), tuple(moves), _newest(commands), state, _last(since))
+    return Ledger(tuple(files.items()), tuple(moves), _newest(commands), commit, _last(since))
 
 
 def _tidied(touched: Iterable[Touch]) -> Iterator[Touch]:

@@ -192,7 +192,7 @@ def files(ledger: Ledger, summary_text: str) -> Iterator[Piece]:
         yield Piece("moved-files", line, RANKS["files"], order, order)
     yield from _paths("deleted-files", _once(ledger.deleted), RANKS["files"])
     yield from _paths("read-files", _once(ledger.read_only), RANKS["read"])
-    if ledger.committed:
+    if ledger.commit == "sure":
         yield Piece(
             "commits",
             f"- {_since([path for path in _once(ledger.since) if not path.startswith(PASSING)])}",

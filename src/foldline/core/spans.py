@@ -98,7 +98,7 @@ class Spans:
     def ledger(self, span: Span) -> Ledger:
         before = self._before(span.previous, span.messages)
         found = reduce(Ledger.then, (*(checkpoint.ledger for checkpoint in before), ledger_of(span.deeds)))
-        return replace(found, committed=False, since=()) if span.pivot else found  # what changed first is not known
+        return replace(found, commit="open", since=()) if span.pivot else found  # what changed first is not known
 
     def as_it_is(self, ledger: Ledger, span: Span) -> Ledger:
         """The ledger with the present state of commits: the messages that stay may have more of them."""
