@@ -44,6 +44,7 @@ STRATEGIES = (
 """The rows of the tables. All strategies stand in the report that `foldline eval --report` writes."""
 DRAWN = ("foldline", "old results masked", "user, paths, errors, tail", "sliding window", "random messages")
 """The lines of the plots: more cannot be told apart."""
+CHAINED = ("foldline", "old results masked", "user's and agent's words")
 COLOURS = ("#c2410c", "#2563eb", "#059669", "#7c3aed", "#64748b")
 PLOTTED = ("xf", "gfrr", "vas", "uir")
 COLUMNS = ("xf", "gfrr", "far", "vas", "uir", "kept", "faithful")
@@ -96,10 +97,10 @@ def tables(found: Run, cells: Sequence[Cell]) -> Iterator[str]:
             rows = ((bold(cell.strategy), percent(cell.share), *figures(cell, columns)) for cell in here)
             yield from table(("", "kept %", *(report.TITLES[name] for name in columns)), rows)
     yield "\n**After one, three and five folds of 10 %**\n"
-    folds = [cell for cell in cells if cell.strategy in DRAWN[:2] and "folds" in cell.budget]
+    folds = [cell for cell in cells if cell.strategy in CHAINED and "folds" in cell.budget]
     yield from table(
         ("", "folds", *(report.TITLES[name] for name in COLUMNS[:5])),
-        ((cell.strategy, cell.budget.split()[0], *figures(cell, COLUMNS[:5])) for cell in folds),
+        ((bold(cell.strategy), cell.budget.split()[0], *figures(cell, COLUMNS[:5])) for cell in folds),
     )
 
 

@@ -60,7 +60,7 @@ class Slow(FakeCaller):
 def test_questions_are_answered_in_their_order_and_a_few_at_once():
     for runner in (run, lambda steps, world: asyncio.run(arun(steps, world))):
         caller = Slow()
-        answers = runner(asking(11), World(MemoryArchive(), {"cheap": caller}))
+        answers = runner(asking(11), World(MemoryArchive(), {"model": caller}))
         assert [answer.text for answer in answers] == [f"question {number}" for number in range(11)]
         assert 1 < caller.most <= AT_ONCE
 
@@ -71,7 +71,7 @@ def test_whatever_a_caller_raises_is_told_as_a_value(error):
         def ask(self, ask):
             raise error
 
-    for answers in both(lambda: asking(1), World(MemoryArchive(), {"cheap": Broken()})):
+    for answers in both(lambda: asking(1), World(MemoryArchive(), {"model": Broken()})):
         assert isinstance(answers[0], CallerError)
 
 
@@ -82,7 +82,7 @@ def test_what_a_caller_of_anyone_s_raised_can_be_found():
         def ask(self, ask):
             raise KeyError(f"no region for {key} " + "and so on " * 100)
 
-    for (answer,) in both(lambda: asking(1), World(MemoryArchive(), {"cheap": Broken()})):
+    for (answer,) in both(lambda: asking(1), World(MemoryArchive(), {"model": Broken()})):
         assert str(answer).startswith("the caller failed with KeyError: 'no region for [masked anthropic-key")
         assert key not in str(answer)
         assert len(str(answer)) < 250
@@ -99,7 +99,7 @@ def test_an_error_that_cannot_even_be_shown_does_not_cost_the_turn():
         def ask(self, ask):
             raise Odd
 
-    for (answer,) in both(lambda: asking(1), World(MemoryArchive(), {"cheap": Broken()})):
+    for (answer,) in both(lambda: asking(1), World(MemoryArchive(), {"model": Broken()})):
         assert "Odd" in str(answer)
 
 
@@ -118,7 +118,7 @@ def test_an_archive_behind_glass_is_read_and_not_written():
 
 def test_nobody_is_asked_when_the_time_is_over():
     caller = FakeCaller()
-    for answers in both(lambda: asking(3), World(MemoryArchive(), {"cheap": caller}, patience=0)):
+    for answers in both(lambda: asking(3), World(MemoryArchive(), {"model": caller}, patience=0)):
         assert [type(answer) for answer in answers] == [TimedOut] * 3
     assert caller.asked == []
 
@@ -130,11 +130,11 @@ def test_who_listens_hears_of_questions_and_notices():
         yield Tell(Notice("hello", "there"))
         yield Asking((Ask("", ""),))
 
-    run(steps(), World(MemoryArchive(), {"cheap": FakeCaller()}, listen=heard.append))
+    run(steps(), World(MemoryArchive(), {"model": FakeCaller()}, listen=heard.append))
     assert [notice.code for notice in heard] == ["hello", "asked"]
     assert heard[1].text == "fake: 1 request, 0 failed"
     caller = FakeCaller([RateLimited("later"), "two", "three"], name="anthropic:claude-haiku-4-5")
-    run(asking(3), World(MemoryArchive(), {"cheap": caller}, listen=heard.append))
+    run(asking(3), World(MemoryArchive(), {"model": caller}, listen=heard.append))
     assert heard[-1].text == "anthropic:claude-haiku-4-5: 3 requests, 1 failed"
 
 
@@ -182,7 +182,7 @@ def test_each_effect_is_done_in_its_scope():
 
 def test_one_question_without_an_answer_leaves_the_others_theirs():
     caller = FakeCaller([RateLimited("later"), "two", "three"])
-    answers = run(asking(3), World(MemoryArchive(), {"cheap": caller}))
+    answers = run(asking(3), World(MemoryArchive(), {"model": caller}))
     assert sorted(getattr(answer, "text", "none") for answer in answers) == ["none", "three", "two"]
 
 
@@ -213,5 +213,5 @@ def test_the_lock_is_held_while_the_engine_computes_and_free_while_a_model_write
         yield Asking((Ask("", ""),))
         return before, taken_by_another(lock)
 
-    assert run(steps(), World(MemoryArchive(), {"cheap": FakeCaller([answer])}, lock=lock)) == (False, False)
+    assert run(steps(), World(MemoryArchive(), {"model": FakeCaller([answer])}, lock=lock)) == (False, False)
     assert writing == [True]

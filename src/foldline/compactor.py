@@ -34,7 +34,7 @@ from foldline.core.checkpoint import Checkpoint
 from foldline.core.effects import Effect
 from foldline.core.engine import Thread, View, turn
 from foldline.core.meter import Meter, Usage
-from foldline.core.options import Direction, Options, Voice
+from foldline.core.options import Direction, Options, Writer
 from foldline.core.prune import PruneSettings
 from foldline.core.receipt import Receipt
 from foldline.core.repairer import Untouched
@@ -149,8 +149,8 @@ class Compactor:
             style,
             memory=tuple(memory),
             around=agenda is not None or root is not None,
-            cheap=_voice(self._callers.get("cheap")),
-            fallback=_voice(self._callers.get("fallback")),
+            model=_writer(self._callers.get("model")),
+            fallback=_writer(self._callers.get("fallback")),
             scope=scope,
             transcript=transcript,
             secret=secret or secrets.token_bytes(16),
@@ -236,7 +236,7 @@ class Compactor:
         """
         said = {"to": to, "focus": focus, "kind": kind, "direction": direction, "pivot": pivot, "style": style}
         how: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
-        options = replace(self._folding(**how) if how else self._options, cheap=None, fallback=None)
+        options = (self._folding(**how) if how else self._options).without_models()
         world = replace(self._world, archive=Glass(self.archive), listen=_nobody, around=self._around.glance)
         return run(self._steps(*self._given(request, options, pin, dialect)), world).receipt
 
@@ -435,12 +435,12 @@ def _nobody(_: Notice) -> None:
 
 
 def _callers(model: str | Caller | None, fallback: str | Caller | None) -> dict[str, Caller]:
-    named = {"cheap": model, "fallback": fallback}
+    named = {"model": model, "fallback": fallback}
     return {who: caller(name) if isinstance(name, str) else name for who, name in named.items() if name is not None}
 
 
-def _voice(asked: Caller | None) -> Voice | None:
-    return Voice(asked.name, asked.window or summariser_window(asked.name)) if asked is not None else None
+def _writer(asked: Caller | None) -> Writer | None:
+    return Writer(asked.name, asked.window or summariser_window(asked.name)) if asked is not None else None
 
 
 __all__ = ["CannotFit", "Compactor", "Fitted"]

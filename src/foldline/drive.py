@@ -39,7 +39,7 @@ class World:
 
     archive: Backend
     callers: Mapping[str, Caller]
-    """Who answers as "cheap" and who as "fallback"."""
+    """Who answers as "model" and who as "fallback"."""
     scope: str = ""
     listen: Callable[[Notice], None] = lambda _: None
     lock: threading.RLock = field(default_factory=threading.RLock)

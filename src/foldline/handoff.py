@@ -99,14 +99,14 @@ def _drafts(span: Span, options: Options, sheet: _Sheet) -> Generator[Effect, An
     """The summary and what stands around it, smaller each time until it fits. A model is asked once."""
     frame = _frame(span, options)
     aims = [int(sheet.room * share) for share in SHARES]
-    share = WRITTEN_SHARE if options.voices else EXTRACT_SHARE
+    share = WRITTEN_SHARE if options.writers else EXTRACT_SHARE
     written = yield from summarise(span, options, _part(aims[0], frame, share, sheet), sheet.size)
     composed = _composed(span, written, frame, aims[0], sheet)
     for aim in aims[1:]:
         if sheet.holds(composed.text):
             break
         if written.author == EXTRACTED:
-            quiet = replace(options, cheap=None, fallback=None)
+            quiet = options.without_models()
             again = yield from summarise(span, quiet, _part(aim, frame, EXTRACT_SHARE, sheet), sheet.size)
             written = replace(again, attempts=written.attempts)
         composed = _composed(span, written, frame, aim, sheet)

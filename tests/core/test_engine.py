@@ -14,7 +14,7 @@ from foldline.core.effects import Asking, Keep, Known, Recall, Recalled, Save, V
 from foldline.core.engine import Thread, turn
 from foldline.core.estimate import Estimator
 from foldline.core.meter import Meter
-from foldline.core.options import Options, Voice
+from foldline.core.options import Options, Writer
 from foldline.core.prune import PruneSettings
 from foldline.errors import Busy, CannotFit, Full, Overflow, RateLimited
 from foldline.model import Message, Origin, Text, ToolCall
@@ -76,7 +76,7 @@ def test_a_conversation_over_seventy_percent_is_pruned_and_not_folded():
 
 
 def test_the_cheap_model_is_asked_first_and_its_summary_is_used():
-    options = opted(ROOM, cheap=Voice("cheap"), fallback=Voice("dear"))
+    options = opted(ROOM, model=Writer("cheap"), fallback=Writer("dear"))
     view = play(
         steps(long_session(), options),
         [(Keep, None), (Recall, None), (Asking, asking(Reply(SUMMARY))), (Save, None)],
@@ -86,7 +86,7 @@ def test_the_cheap_model_is_asked_first_and_its_summary_is_used():
 
 
 def test_a_bad_answer_is_asked_for_once_more_then_the_fallback_then_extraction():
-    options = opted(ROOM, cheap=Voice("cheap"), fallback=Voice("dear"))
+    options = opted(ROOM, model=Writer("cheap"), fallback=Writer("dear"))
     asked = []
 
     def answer(effect):
@@ -97,13 +97,13 @@ def test_a_bad_answer_is_asked_for_once_more_then_the_fallback_then_extraction()
         steps(long_session(), options),
         [(Keep, None), (Recall, None), *[(Asking, answer)] * 4, (Save, None)],
     )
-    assert [ask.who for ask in asked] == ["cheap", "cheap", "fallback", "fallback"]
+    assert [ask.who for ask in asked] == ["model", "model", "fallback", "fallback"]
     assert view.receipt.author == "extraction, without a model"
     assert len(view.receipt.attempts) == 4
 
 
 def test_what_a_model_read_and_wrote_stands_with_its_outcome_every_reply_of_it():
-    options = opted(ROOM, cheap=Voice("cheap"), fallback=Voice("dear"))
+    options = opted(ROOM, model=Writer("cheap"), fallback=Writer("dear"))
     weather = Reply("I would rather talk about the weather.", input_tokens=1_000, output_tokens=10)
     view = play(
         steps(long_session(), options),
@@ -130,7 +130,7 @@ def test_what_a_model_read_in_pieces_is_summed():
         asked.extend(effect.asks)
         return [Reply(SUMMARY, input_tokens=2_000, output_tokens=100) for _ in effect.asks]
 
-    options = opted(ROOM, cheap=Voice("small", window=2_600, max_tokens=300))
+    options = opted(ROOM, model=Writer("small", window=2_600, max_tokens=300))
     gen = steps(long_session(30), options)
     gen.send(None)
     effect = gen.send(None)
@@ -144,7 +144,7 @@ def test_what_a_model_read_in_pieces_is_summed():
 
 
 def test_a_rate_limit_goes_to_the_fallback_at_once():
-    options = opted(ROOM, cheap=Voice("cheap"), fallback=Voice("dear"))
+    options = opted(ROOM, model=Writer("cheap"), fallback=Writer("dear"))
     view = play(
         steps(long_session(), options),
         [
@@ -160,7 +160,7 @@ def test_a_rate_limit_goes_to_the_fallback_at_once():
 
 @pytest.mark.parametrize("stop", ["length", "tool", "refusal"])
 def test_replies_that_are_no_summary_never_become_one(stop):
-    options = opted(ROOM, cheap=Voice("cheap"))
+    options = opted(ROOM, model=Writer("cheap"))
     bad = Reply(SUMMARY, stop=stop)
     view = play(
         steps(long_session(), options),
@@ -177,17 +177,17 @@ def test_whose_reply_was_cut_off_may_write_more_the_second_time():
         asked.extend(effect.asks)
         return [Reply(SUMMARY, stop="length" if len(asked) == 1 else "end")]
 
-    options = opted(ROOM, cheap=Voice("thinker", window=100_000))
+    options = opted(ROOM, model=Writer("thinker", window=100_000))
     view = play(
         steps(long_session(), options), [(Keep, None), (Recall, None), (Asking, answer), (Asking, answer), (Save, None)]
     )
     assert view.receipt.author == "thinker"
-    assert asked[0].max_tokens < asked[1].max_tokens <= Voice("thinker").max_tokens
+    assert asked[0].max_tokens < asked[1].max_tokens <= Writer("thinker").max_tokens
     assert "length limit; be briefer" in asked[1].prompt
 
 
 def test_a_record_too_long_for_the_summariser_is_read_in_pieces_that_cover_everything():
-    options = opted(ROOM, cheap=Voice("small", window=2_600, max_tokens=300))
+    options = opted(ROOM, model=Writer("small", window=2_600, max_tokens=300))
     seen = []
 
     def answer(effect):
@@ -219,7 +219,7 @@ def test_a_record_too_long_for_the_summariser_is_read_in_pieces_that_cover_every
 
 
 def test_a_summariser_that_overflows_gets_smaller_pieces():
-    options = opted(ROOM, cheap=Voice("liar", window=100_000))
+    options = opted(ROOM, model=Writer("liar", window=100_000))
     script = [
         (Keep, None),
         (Recall, None),
@@ -255,7 +255,7 @@ def test_a_recalled_checkpoint_is_shown_again_and_only_the_new_span_goes_to_the_
         seen.extend(effect.asks)
         return [Reply(SUMMARY)]
 
-    options = opted(ROOM, cheap=Voice("cheap"))
+    options = opted(ROOM, model=Writer("cheap"))
     third = play(
         steps(session, options),
         [(Keep, None), (Recall, Recalled(plan, checkpoint)), (Asking, answer), (Save, None)],
@@ -285,7 +285,7 @@ def test_a_previous_checkpoint_too_long_for_the_summariser_is_read_in_pieces_too
     checkpoint = replace(first.checkpoint, summary=first.checkpoint.summary.with_section("context", log))
     for number in range(12, 24):
         session.tools(("Bash", json.dumps({"command": f"cat part_{number}.txt"}), f"{number}\n{LISTING}"))
-    options = opted(ROOM, cheap=Voice("small", window=6_000))
+    options = opted(ROOM, model=Writer("small", window=6_000))
     asks = []
 
     def answered(effect):
@@ -314,7 +314,7 @@ def test_only_the_piece_with_the_previous_checkpoint_is_told_of_one():
         asks.extend(effect.asks)
         return [Reply(SUMMARY) for _ in effect.asks]
 
-    options = opted(ROOM, cheap=Voice("small", window=6_000))
+    options = opted(ROOM, model=Writer("small", window=6_000))
     view = driven(steps(session, options), {Recall: lambda _: Recalled(first.plan, first.checkpoint), Asking: answered})
     told = [("[previous checkpoint]\n" in ask.prompt, "There is a checkpoint already" in ask.prompt) for ask in asks]
     assert told[0] == (True, True)
@@ -337,7 +337,7 @@ def test_what_the_user_wants_of_summaries_holds_for_later_ones_too():
         return [Reply(SUMMARY) for _ in effect.asks]
 
     world = {Recall: lambda _: Recalled(first.plan, first.checkpoint), Asking: answered}
-    driven(steps(session, opted(ROOM, cheap=Voice("cheap", window=100_000))), world)
+    driven(steps(session, opted(ROOM, model=Writer("cheap", window=100_000))), world)
     assert "> Keep every SQL statement." in asks[0].prompt
 
 
@@ -522,7 +522,7 @@ def played(conversation, thread, options, meanwhile=lambda: None):
 
 @pytest.mark.parametrize("window", [1_500, 2_000, 3_000])
 def test_a_turn_is_not_disturbed_by_another_of_the_same_conversation_while_the_model_writes(window):
-    options = opted(Budget(window=window, reserve=200), cheap=Voice("cheap"))
+    options = opted(Budget(window=window, reserve=200), model=Writer("cheap"))
     conversation, shorter = long_session(14).conversation(), long_session(9).conversation()
     longer = long_session(15).conversation()
     alone = played(conversation, None, options)

@@ -10,7 +10,7 @@ from foldline.core.effects import Asking, Save
 from foldline.core.engine import turn
 from foldline.core.estimate import Estimator
 from foldline.core.meter import Meter
-from foldline.core.options import Options, Voice
+from foldline.core.options import Options, Writer
 from foldline.core.prompts import prompt, repair_request, summary_request
 from foldline.core.render import fence
 from foldline.core.summarise import AROUND, LEAST_ROOM, MARGIN
@@ -25,12 +25,12 @@ FAULT = "the reply says nothing under its headings, or only repeats the form it 
 BEFORE = "[previous checkpoint]\n\n\n[since then]\n"
 
 
-def asks_of(voice, *replies, style="checkpoint", focus=""):
-    """All that the voice is asked, to fold a long history; its replies come in their order, the last for ever."""
+def asks_of(writer, *replies, style="checkpoint", focus=""):
+    """All that the writer is asked, to fold a long history; its replies come in their order, the last for ever."""
     session = Session(system="You are careful.").user("Sort the handlers.")
     for number in range(300):
         session.assistant(f"Handler {number} is sorted.").user("Go on.")
-    options = Options(ROOM, secret=b"s", cheap=voice, style=style, focus=focus)
+    options = Options(ROOM, secret=b"s", model=writer, style=style, focus=focus)
     steps, asked, given = turn(session.conversation(), options, Meter(Estimator())), [], iter(replies)
     effect = next(steps)
     while not isinstance(effect, Save):
@@ -54,18 +54,18 @@ def test_what_stands_around_a_record_takes_nearly_what_is_set_aside_for_it(count
 @pytest.mark.parametrize("window", [2_600, 3_000, 4_000, 8_000])
 def test_no_request_is_larger_than_a_window_takes_and_the_largest_fills_most_of_it(window):
     size = Meter(Estimator()).text
-    asked = asks_of(Voice("small", window=window), "no summary", focus="the order of the handlers")
+    asked = asks_of(Writer("small", window=window), "no summary", focus="the order of the handlers")
     sizes = [size(ask.system) + size(ask.prompt) + ask.max_tokens for ask in asked]
     assert 0.8 * window * MARGIN < max(sizes) <= window * MARGIN
 
 
 def test_a_model_is_not_asked_to_write_more_than_it_can():
-    assert {ask.max_tokens for ask in asks_of(Voice("terse", max_tokens=100))} == {100}
+    assert {ask.max_tokens for ask in asks_of(Writer("terse", max_tokens=100))} == {100}
 
 
 def test_a_window_without_room_for_a_record_is_not_asked():
     size = Meter(Estimator()).text
     fixed = sum(size(prompt(name).text) for name in (*COUNTED, "checkpoint")) + 100 + AROUND
     least = -(-(fixed + LEAST_ROOM) // MARGIN)
-    assert asks_of(Voice("small", window=int(least), max_tokens=100))
-    assert asks_of(Voice("small", window=int(least) - 2, max_tokens=100)) == []
+    assert asks_of(Writer("small", window=int(least), max_tokens=100))
+    assert asks_of(Writer("small", window=int(least) - 2, max_tokens=100)) == []

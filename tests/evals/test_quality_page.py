@@ -59,7 +59,7 @@ def test_there_is_a_table_for_each_budget_in_one_order(measured):
     headings = [line.split("**")[1] for line in lines if line.startswith("\n**")]
     assert len(headings) == len(QUALITY["BUDGETS"]) + 2
     rows = [line.split(" | ")[0] for line in lines if line.startswith("| ") and "---" not in line]
-    assert rows == ["| ", "| **foldline**", "| placebo"] * 5 + ["| ", "| foldline", "| foldline"]
+    assert rows == ["| ", "| **foldline**", "| placebo"] * 5 + ["| ", "| **foldline**", "| **foldline**"]
     cells = [line.count("|") for line in lines if line.startswith("| ")]
     assert cells == [10] * 4 * 4 + [11] * 4 + [8] * 4
 

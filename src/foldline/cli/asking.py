@@ -43,7 +43,7 @@ class Wish:
 
     def callers(self) -> dict[str, Caller]:
         """Those who will be asked, by their part. A name or a key that will not do is refused here, before any work."""
-        named = {"cheap": ("--model", self.model, self.base_url), "fallback": ("--fallback", self.fallback, None)}
+        named = {"model": ("--model", self.model, self.base_url), "fallback": ("--fallback", self.fallback, None)}
         return {part: _caller(option, name, url) for part, (option, name, url) in named.items() if name}
 
 
@@ -93,7 +93,7 @@ def compactor(wish: Wish, callers: Mapping[str, Caller], budget: Budget, **more:
     """Who does it, with these to ask."""
     from foldline.compactor import Compactor
 
-    return Compactor(budget, callers.get("cheap"), callers.get("fallback"), style=wish.style, **more)
+    return Compactor(budget, callers.get("model"), callers.get("fallback"), style=wish.style, **more)
 
 
 def done(

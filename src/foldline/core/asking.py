@@ -15,7 +15,7 @@ class Ask:
     system: str
     prompt: str
     max_tokens: int = 4_096
-    who: Literal["cheap", "fallback"] = "cheap"
+    who: Literal["model", "fallback"] = "model"
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,7 +158,7 @@ class Attempts:
         spare = room - composed.tokens
         if spare > SPARE and written.author == EXTRACTED and not composed.left_out:  # the log takes what notes leave
             space = size(render(written.summary)) + spare
-            longer = yield from self._written(cut, span, space, replace(options, cheap=None, fallback=None), rooms)
+            longer = yield from self._written(cut, span, space, options.without_models(), rooms)
             fuller = compose(longer.summary, facts, done, snapshot, frame, room, size)
             if all(section == "read-files" for section, _ in fuller.left_out):  # a log displaces only these
                 written, composed = longer, fuller
@@ -204,7 +204,7 @@ class Attempts:
     def _snapshot(self, span: Span, step: Step, rooms: Rooms) -> str:
         """The latest folded messages, for a checkpoint that a model writes. An extracted one needs none: its log
         ends with them."""
-        if not self.options.voices:
+        if not self.options.writers:
             return ""
         room = int(rooms.checkpoint(step.model_share, 0) * SNAPSHOT_SHARE)
         return snapshot_of(span.messages, span.first, room, rooms.size)
@@ -217,7 +217,7 @@ class Attempts:
         if written is None:
             written = yield from summarise(span, options, room, rooms.size)
             self.asked += written.attempts
-            if options.voices and written.author in (voice.name for voice in options.voices):
+            if options.writers and written.author in (writer.name for writer in options.writers):
                 self.by_model[cut] = written
         short = shorten(written.summary, room, rooms.size)
         return replace(written, summary=short.summary, attempts=self.asked, left_out=short.left_out)

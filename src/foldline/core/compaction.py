@@ -92,7 +92,7 @@ class Compaction:
             self.limits,
             with_cycles(self.options.pins, self.pairing),
             guide=None if self.options.guide is None else guide_in(self.ground.messages[self.options.guide]),
-            by_model=bool(self.options.voices),
+            by_model=bool(self.options.writers),
             clamp_user=clamp_user,
         )
 
@@ -114,7 +114,7 @@ class Compaction:
             if step.clamp_user:
                 self.rooms = self._rooms(clamp_user=True)
             folded = yield from self.attempts.fold(cut, step, self.rooms, options)
-            options = replace(options, cheap=None, fallback=None)  # a model is asked once
+            options = options.without_models()  # a model is asked once
             found += [folded] if folded else []
             if folded and self._holds(folded.view):
                 heavy = self._is_heavy(cut, folded)

@@ -91,7 +91,7 @@ class _Turn:
     def run(self) -> Generator[Effect, Any, View]:
         yield from self._try(Keep(self.given), "the originals could not be archived")
         messages, returned = yield from self._recognised()
-        self.story.follow(messages, listen=bool(self.options.voices))
+        self.story.follow(messages, listen=bool(self.options.writers))
         pairing = self.story.pairing
         digests = self.thread.chain.digests(self.given.messages)
         self.recalled = yield from self._try(Recall(digests, self.options.scope), "nothing was recalled")
@@ -214,7 +214,7 @@ class _Turn:
         """A fold, claimed only once it is saved. A view that is not smaller does not count as a fold."""
         before = self.scale.count(self._shown(ground))
         options = yield from self._with_surroundings()
-        options = replace(options, cheap=None, fallback=None) if decision.storm else options
+        options = options.without_models() if decision.storm else options
         story = self.story.as_it_is()  # other turns go on while a model writes
         folded = yield from guided(ground, options, self.budget, self.meter, decision, story)
         self.scale.count_anew()

@@ -54,7 +54,7 @@ def guided(
             return folded
         why = "beside the project's instructions it left no room, or no room for a rule"
         asked = tuple(tried.not_taken(why) for tried in attempt.asked)
-        options = replace(options, cheap=None, fallback=None)  # a model is asked once
+        options = options.without_models()  # a model is asked once
     try:
         without = yield from Compaction(ground, options, budget, meter, decision, story).run()
     except CannotFit:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from foldline.core.budget import Budget
@@ -16,7 +16,7 @@ SUMMARISER_WINDOW = 32_768
 
 
 @dataclass(frozen=True, slots=True)
-class Voice:
+class Writer:
     """A model that can be asked for a summary: its name, and its window if known."""
 
     name: str
@@ -41,8 +41,8 @@ class Options:
     """The agent's active plan and its task in progress, as a checkpoint shows it."""
     around: bool = False
     """The agent keeps a plan or memory files, which are read before a checkpoint is written."""
-    cheap: Voice | None = None
-    fallback: Voice | None = None
+    model: Writer | None = None
+    fallback: Writer | None = None
     pins: tuple[int, ...] = ()
     guide: int | None = None
     """The message that carries the project's instructions, where it is to stay."""
@@ -61,5 +61,9 @@ class Options:
     """The message at which to divide, where the caller chooses that."""
 
     @property
-    def voices(self) -> tuple[Voice, ...]:
-        return tuple(voice for voice in (self.cheap, self.fallback) if voice)
+    def writers(self) -> tuple[Writer, ...]:
+        return tuple(writer for writer in (self.model, self.fallback) if writer)
+
+    def without_models(self) -> Options:
+        """The same, with nobody to ask."""
+        return replace(self, model=None, fallback=None)

@@ -61,8 +61,8 @@ class Spans:
         after = first + len(messages)
         last, worked = (after - stop + at for at in (len(ground.messages) - 1, last_work(ground.messages)))
         facts = facts.since(later).then(self._now(later, stop, after)).ending(last, worked)
-        voices = self.story.voices(start, stop) if self.options.voices else None
-        tokens = tuple(self.each[start:stop]) if self.options.voices else ()
+        voices = self.story.voices(start, stop) if self.options.writers else None
+        tokens = tuple(self.each[start:stop]) if self.options.writers else ()
         return Span(messages, pairing, first, facts, done, past, voices, tokens, start, pivot)
 
     def _inner(self, messages: Sequence[Message]) -> list[Checkpoint]:

@@ -23,7 +23,7 @@ from foldline.core.extract import VERSION, Extractor, extract
 from foldline.core.facts import Facts
 from foldline.core.instructions import compact_instructions
 from foldline.core.logtext import carried
-from foldline.core.options import Options, Voice
+from foldline.core.options import Options, Writer
 from foldline.core.prompts import merge_request, prompt, repair_request, summary_request, version_of
 from foldline.core.receipt import WRITTEN, Attempt, together
 from foldline.core.render import BRIEF, Chunk, EntryLimits, chunks, fence
@@ -111,8 +111,8 @@ def summarise(
 ) -> Generator[Asking, list[Any], Written]:
     """The best summary that can be had, of at most about `room` tokens."""
     attempts: list[Attempt] = []
-    for voice in options.voices:
-        desk = _Desk(span, options, voice, room, size)
+    for writer in options.writers:
+        desk = _Desk(span, options, writer, room, size)
         try:
             written = yield from desk.write()
         except (SummaryError, CallerError) as error:
@@ -130,11 +130,11 @@ def _extracted(span: Span, room: int, size: Callable[[str], int], attempts: tupl
 class _Desk:
     """One model at work on one span."""
 
-    def __init__(self, span: Span, options: Options, voice: Voice, room: int, size: Callable[[str], int]) -> None:
-        self.span, self.options, self.voice, self.size = span, options, voice, size
+    def __init__(self, span: Span, options: Options, writer: Writer, room: int, size: Callable[[str], int]) -> None:
+        self.span, self.options, self.writer, self.size = span, options, writer, size
         self.request, self.style = _wanted(options, span)
         self.limits: EntryLimits = BRIEF if options.style == "brief" else EntryLimits()
-        self.reply_tokens = min(voice.max_tokens, room + WORKING, voice.window // REPLY_SHARE)
+        self.reply_tokens = min(writer.max_tokens, room + WORKING, writer.window // REPLY_SHARE)
         before = (fact.text for fact in span.facts.of("user") if fact.at < span.first)
         self.instructions = compact_instructions(span.messages, (*options.memory, *before))
         self.attempts: list[Attempt] = []
@@ -146,13 +146,13 @@ class _Desk:
         room = self._record_room()
         for refused in range(SPLITS + 1):
             if room < LEAST_ROOM:
-                raise Overflow(f"the window of {self.voice.name} has no room for any record")
+                raise Overflow(f"the window of {self.writer.name} has no room for any record")
             try:
                 return (yield from self._read(room, careful=refused > 0))
             except Overflow as error:
-                self.attempts.append(Attempt(self.voice.name, f"too large in pieces of {room:,} tokens: {error}"))
+                self.attempts.append(Attempt(self.writer.name, f"too large in pieces of {room:,} tokens: {error}"))
                 room = min(room, (error.limit or room * 2) - self._overhead()) // 2
-        raise Overflow(f"{self.voice.name} refuses even small pieces")
+        raise Overflow(f"{self.writer.name} refuses even small pieces")
 
     def _read(self, room: int, careful: bool) -> Generator[Asking, list[Any], Written]:
         """Reads all pieces at once; after a refusal one goes ahead, so that another refusal costs one request and
@@ -177,7 +177,7 @@ class _Desk:
         findings = audited.findings
         return Written(
             self._finished(audited.summary),
-            self.voice.name,
+            self.writer.name,
             (*self.attempts, self.attempt(WRITTEN)),
             findings,
             tuple((self.span.first + piece.start, self.span.first + piece.stop) for piece in pieces),
@@ -192,7 +192,7 @@ class _Desk:
             summary, fault = self._judged(reply)
             found.append(summary)
             if summary is None:
-                self.attempts.append(Attempt(self.voice.name, fault))
+                self.attempts.append(Attempt(self.writer.name, fault))
                 again.append((number, self._again(ask, reply, fault)))
         if again:
             repaired = yield from self._heard([ask for _, ask in again])
@@ -209,15 +209,15 @@ class _Desk:
         """How it ended, with what all of it cost."""
         read = together(reply.input_tokens for reply in self.replies)
         wrote = together(reply.output_tokens for reply in self.replies)
-        return Attempt(self.voice.name, outcome, read, wrote)
+        return Attempt(self.writer.name, outcome, read, wrote)
 
     def _again(self, ask: Ask, reply: Reply | CallerError, fault: str) -> Ask:
         """The same request with the reason. A model whose reply was cut off may write more, since its thinking
         counts too."""
         if not isinstance(reply, Reply) or reply.stop != "length":
             return repair_request(ask, fault)
-        spare = int(self.voice.window * (1 - MARGIN))
-        most = min(2 * ask.max_tokens, ask.max_tokens + spare, self.voice.max_tokens)
+        spare = int(self.writer.window * (1 - MARGIN))
+        most = min(2 * ask.max_tokens, ask.max_tokens + spare, self.writer.max_tokens)
         return replace(repair_request(ask, f"{fault}; be briefer"), max_tokens=max(ask.max_tokens, most))
 
     def _judged(self, reply: Reply | CallerError) -> tuple[Summary | None, str]:
@@ -267,7 +267,7 @@ class _Desk:
     @property
     def _is_long(self) -> bool:
         """The previous checkpoint, perhaps a work log, would leave too little of the window for what is new."""
-        return self._previous[1] > self.voice.window * PREVIOUS_SHARE
+        return self._previous[1] > self.writer.window * PREVIOUS_SHARE
 
     def _in_pieces(self, room: int) -> list[str]:
         """The previous checkpoint in pieces of its own, where it is too long to stand before the record; else none."""
@@ -311,7 +311,7 @@ class _Desk:
         )
 
     def _to(self, ask: Ask) -> Ask:
-        return replace(ask, who="cheap" if self.voice is self.options.cheap else "fallback")
+        return replace(ask, who="model" if self.writer is self.options.model else "fallback")
 
     def _overhead(self) -> int:
         """Tokens of a request besides its record: the prompts, the previous checkpoint, and the reply."""
@@ -321,7 +321,7 @@ class _Desk:
         return fixed + previous + self.size(self.options.focus + self.instructions) + self.reply_tokens + AROUND
 
     def _record_room(self) -> int:
-        return int(self.voice.window * MARGIN) - self._overhead()
+        return int(self.writer.window * MARGIN) - self._overhead()
 
 
 def _wanted(options: Options, span: Span) -> tuple[str, Style]:
