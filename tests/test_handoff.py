@@ -15,7 +15,7 @@ from foldline.core.estimate import Estimator
 from foldline.core.meter import Meter
 from foldline.core.summarise import EXTRACTED
 from foldline.errors import InvalidSetting, Overloaded
-from foldline.handoff import LATEST, QUOTED, TOKENS
+from foldline.handoff import LATEST, TOKENS
 from foldline.testing import FakeCaller, Session
 
 DIALECTS = ("anthropic", "openai-chat", "openai-responses", "gemini")
@@ -83,12 +83,22 @@ def test_nothing_in_it_makes_a_terminal_obey():
     assert "Begin.\\x1b[31m" in text
 
 
-@pytest.mark.parametrize(("length", "follows"), [(QUOTED, False), (QUOTED + 1, True), (60_000, False)])
-def test_a_long_last_message_follows_whole_where_it_leaves_room(length, follows):
-    wish = ("Then step on, with care. " * length)[: length - 1] + "."
+@pytest.mark.parametrize("model", [None, FakeCaller()], ids=["extracted", "written"])
+@pytest.mark.parametrize("to", [1_000, 1_500, 2_500, 6_000])
+@pytest.mark.parametrize("length", [20, 300, 599, 601, 1_400])
+def test_what_the_user_said_last_is_there_whole(to, length, model):
+    wish = " ".join(f"Then sort row {number}, with care." for number in range(length))[: length - 1] + "."
+    made = compactor(model).handoff(working().user(wish).request(), to=to)
+    assert wish in made.text
+    assert made.tokens <= to
+
+
+def test_it_follows_the_rest_where_it_does_not_stand_there_and_leaves_room():
+    wish = " ".join(f"Then sort row {number}, with care." for number in range(100))
     text = compactor().handoff(working().user(wish).request()).text
-    assert text.endswith(f"{LATEST}\n{wish}\n") == follows
-    assert (LATEST in text) == follows
+    assert text.endswith(f"{LATEST}\n{wish}\n")
+    for other in ("Go on.", wish * 20):
+        assert LATEST not in compactor().handoff(working().user(other).request()).text
 
 
 def test_a_model_is_asked_once_and_told_what_to_attend_to_however_small_the_text():

@@ -15,6 +15,7 @@ What to fold, and how, is the engine's; how much smaller a refused request has t
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import threading
@@ -40,8 +41,9 @@ from foldline.core.receipt import Receipt
 from foldline.core.repairer import Untouched
 from foldline.core.resume import KINDS, Abilities, Kind, Manner
 from foldline.core.styles import STYLES
+from foldline.dialects.convert import REQUESTS
 from foldline.drive import PATIENCE, Glass, World, arun, run
-from foldline.errors import CannotFit
+from foldline.errors import CannotFit, InputError
 from foldline.handoff import Handoff
 from foldline.model import Conversation, Notice
 from foldline.models import summariser_window
@@ -69,9 +71,13 @@ class Fitted:
 
     @property
     def messages(self) -> list[Any]:
-        """The list of messages alone."""
-        slot = {"gemini": "contents", "openai-responses": "input"}.get(self.view.dialect, "messages")
-        return self.request[slot] if isinstance(self.request, Mapping) else self.request  # type: ignore[no-any-return]
+        """The list of messages alone, also of a request given as text. A transcript has none: see `view`."""
+        spoken = REQUESTS.get(self.view.dialect)
+        if spoken is None:
+            raise InputError(f"a {self.view.dialect} transcript has no list of messages to send; see `view.messages`")
+        request = json.loads(self.request) if isinstance(self.request, (str, bytes)) else self.request
+        messages: list[Any] = request[spoken.slot] if isinstance(request, Mapping) else request
+        return messages
 
 
 class Compactor:
@@ -80,7 +86,7 @@ class Compactor:
     Who writes, and what is kept:
     budget      what a request may have: Budget(window=200_000), or Budget.for_model("claude-sonnet-4-5")
     model       who writes checkpoints, "anthropic:claude-haiku-4-5" or a Caller; None: quoted from the conversation
-    fallback    who writes where `model` cannot; None: the same
+    fallback    who writes where `model` cannot; None: nobody, and it is quoted
     archive     keeps the originals and the folds: Archive() in a file; None: in memory, while this object lives
     patience    seconds for all questions of one turn; what was not answered by then is extracted (180)
     meter       counts tokens; give one to share it, or to count in another way; None: one for each model
@@ -319,6 +325,7 @@ class Compactor:
 
     def call(self, function: Callable[..., T], request: Mapping[str, Any], *, pin: Iterable[int] = ()) -> T:
         """Fits the request, calls the client with it, recovers if it is refused as too large, and learns."""
+        arguments.check_request(request)
         fitted = self.fit(request, pin=pin)
         while True:
             try:
@@ -333,6 +340,7 @@ class Compactor:
         self, function: Callable[..., Awaitable[T]], request: Mapping[str, Any], *, pin: Iterable[int] = ()
     ) -> T:
         """Like `call`, for a client's async function."""
+        arguments.check_request(request)
         fitted = await self.afit(request, pin=pin)
         while True:
             try:

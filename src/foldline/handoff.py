@@ -3,7 +3,7 @@
     conversation, options, meter, tokens ── steps ──> Handoff
 
 The text is the checkpoint of the whole conversation, with nothing kept beside it; the user's latest message follows it
-where it is too long to be quoted there. It is plain: nothing in it would be obeyed by a terminal. `steps` asks a model,
+where it does not stand there whole. It is plain: nothing in it would be obeyed by a terminal. `steps` asks a model,
 if there is one, and nobody else. Knows nothing of archives: what is handed over is neither kept nor found again.
 """
 
@@ -26,6 +26,7 @@ from foldline.core.options import Options
 from foldline.core.receipt import Attempt
 from foldline.core.resume import resume
 from foldline.core.summarise import EXTRACTED, Span, Written, summarise
+from foldline.core.user_pieces import LONG_MESSAGE
 from foldline.errors import CannotFit
 from foldline.model import Conversation
 
@@ -33,10 +34,8 @@ TOKENS = 6_000
 """What a new session can take at its beginning without minding."""
 SNAPSHOT_SHARE = 0.15
 """Share of the text that shows the last messages: here they are nowhere else."""
-QUOTED = 600
-"""Characters of the user's latest message that a checkpoint quotes in any case; a longer one follows it whole, …"""
 LATEST_SHARE = 0.5
-"""… unless it would take more than this share of the text."""
+"""Share of the text that the user's latest message may take after the checkpoint; a longer one is left out there."""
 EXTRACT_SHARE, WRITTEN_SHARE = 0.3, 0.6
 """Shares of the rest for the summary: an extracted one leaves more to the user's words, tasks and files; one that a
 model writes holds those as well, and must not end at its limit."""
@@ -64,8 +63,15 @@ def steps(given: Conversation, options: Options, meter: Meter, to: int) -> Gener
     def size(text: str) -> int:
         return round(meter.text(text) * meter.ratio)
 
-    sheet = _Sheet(to, size, _latest(given, int(to * LATEST_SHARE), size))
-    written, composed = yield from _drafts(_all_of(given), options, sheet)
+    span, latest = _all_of(given), _latest(given)
+    bare, ended = _Sheet(to, size), _Sheet(to, size, f"{LATEST}\n{latest}")
+    is_short = size(ended.end) <= to * LATEST_SHARE
+    sheet = ended if is_short and len(latest) > LONG_MESSAGE else bare
+    written, composed = yield from _drafts(span, options, sheet)
+    if sheet is bare and is_short and not _stands_in(composed.text, latest):
+        again = yield from _drafts(span, options, ended, written)
+        if ended.holds(again[1].text):
+            sheet, (written, composed) = ended, again
     text = sheet.whole(composed.text)
     tokens = size(text)
     if tokens > to:
@@ -95,22 +101,31 @@ class _Sheet:
         return self.size(self.whole(text)) <= self.to
 
 
-def _drafts(span: Span, options: Options, sheet: _Sheet) -> Generator[Effect, Any, tuple[Written, Composed]]:
-    """The summary and what stands around it, smaller each time until it fits. A model is asked once."""
-    frame = _frame(span, options)
-    aims = [int(sheet.room * share) for share in SHARES]
-    share = WRITTEN_SHARE if options.writers else EXTRACT_SHARE
-    written = yield from summarise(span, options, _part(aims[0], frame, share, sheet), sheet.size)
-    composed = _composed(span, written, frame, aims[0], sheet)
-    for aim in aims[1:]:
+def _drafts(
+    span: Span, options: Options, sheet: _Sheet, written: Written | None = None
+) -> Generator[Effect, Any, tuple[Written, Composed]]:
+    """The summary and what stands around it, smaller each time until it fits."""
+    written, composed = yield from _draft(span, options, sheet, SHARES[0], written)
+    for share in SHARES[1:]:
         if sheet.holds(composed.text):
             break
-        if written.author == EXTRACTED:
-            quiet = options.without_models()
-            again = yield from summarise(span, quiet, _part(aim, frame, EXTRACT_SHARE, sheet), sheet.size)
-            written = replace(again, attempts=written.attempts)
-        composed = _composed(span, written, frame, aim, sheet)
+        written, composed = yield from _draft(span, options, sheet, share, written)
     return written, composed
+
+
+def _draft(
+    span: Span, options: Options, sheet: _Sheet, share: float, written: Written | None
+) -> Generator[Effect, Any, tuple[Written, Composed]]:
+    """One attempt, in this share of the room. A model is asked once: what it wrote stays; an extract is made again."""
+    frame, aim = _frame(span, options), int(sheet.room * share)
+    if written is None:
+        part = _part(aim, frame, WRITTEN_SHARE if options.writers else EXTRACT_SHARE, sheet)
+        written = yield from summarise(span, options, part, sheet.size)
+    elif written.author == EXTRACTED:
+        part = _part(aim, frame, EXTRACT_SHARE, sheet)
+        again = yield from summarise(span, options.without_models(), part, sheet.size)
+        written = replace(again, attempts=written.attempts)
+    return written, _composed(span, written, frame, aim, sheet)
 
 
 def _all_of(given: Conversation) -> Span:
@@ -136,9 +151,12 @@ def _composed(span: Span, written: Written, frame: Frame, room: int, sheet: _She
     return compose(written.summary, span.facts, ledger_of(span.deeds), snapshot, frame, room, sheet.size)
 
 
-def _latest(given: Conversation, most: int, size: Callable[[str], int]) -> str:
-    """What the user said last, where it is too long to be quoted whole and short enough to be added."""
+def _latest(given: Conversation) -> str:
+    """What the user said last."""
     at = newest_user(given.messages)
-    text = given.messages[at].text if at is not None else ""
-    added = f"{LATEST}\n{text.strip()}"
-    return added if len(text) > QUOTED and size(added) <= most else ""
+    return given.messages[at].text.strip() if at is not None else ""
+
+
+def _stands_in(text: str, said: str) -> bool:
+    """Each of its lines does, whatever marks them there as a quotation."""
+    return all(line.strip() in text for line in said.splitlines())

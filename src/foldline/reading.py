@@ -17,6 +17,7 @@ from foldline.core.prefix import shared
 from foldline.core.recent import Recent
 from foldline.dialects import jsontext
 from foldline.dialects.base import RequestDialect, Source
+from foldline.dialects.convert import SLOTS
 from foldline.errors import UnknownDialect
 from foldline.giving import Skimmed, give, reads_as
 from foldline.model import Conversation, Head, Message
@@ -25,8 +26,6 @@ MOST = 100_000
 """Messages remembered; the longest unseen go first."""
 SESSIONS = 64
 """Conversations, and heads, whose dialect is remembered."""
-_SLOTS = ("messages", "input", "contents")
-"""Where requests keep their messages."""
 
 
 class _Known(NamedTuple):
@@ -188,7 +187,7 @@ def _slot(request: Any) -> str | None:
         return ""
     if not isinstance(request, Mapping):
         return None
-    return next((slot for slot in _SLOTS if isinstance(request.get(slot), (list, tuple))), None)
+    return next((slot for slot in SLOTS if isinstance(request.get(slot), (list, tuple))), None)
 
 
 def _detected(data: bytes) -> _Spoken | None:

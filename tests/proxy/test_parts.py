@@ -15,11 +15,12 @@ from tests.proxy.client import proxy, request, talk
 from tests.proxy.provider import DIALECTS, Provider
 
 from foldline.archive.memory import MemoryArchive
+from foldline.drive import Glass
 from foldline.errors import MalformedInput, Overflow, RateLimited, TooLarge
 from foldline.proxy import headers as heads
 from foldline.proxy import routes
 from foldline.proxy.ahead import PAUSE, Ahead
-from foldline.proxy.beside import Beside, Glass
+from foldline.proxy.beside import Beside
 from foldline.proxy.bodies import Crowded, Gone, Pool, take, unpacked
 from foldline.proxy.replies import reply
 from foldline.proxy.rooms import Rooms, Settings

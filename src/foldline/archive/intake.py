@@ -18,13 +18,14 @@ from foldline.archive.admit import admit
 from foldline.archive.blobs import Blobs
 from foldline.archive.joining import Row, State
 from foldline.archive.nodes import Indexer
+from foldline.archive.rebuild import DAMAGED
 from foldline.archive.transfer import FORMAT, VERSION
 from foldline.dialects import jsontext
 from foldline.errors import FoldlineError, MalformedInput
 from foldline.model import Notice
 
 Commit = Callable[[Callable[[sqlite3.Connection], None]], None]
-_UNREADABLE = (FoldlineError, LookupError, TypeError, ValueError, AttributeError, AssertionError)
+_UNREADABLE = (FoldlineError, *DAMAGED)
 """What a line that is no line of ours can end in."""
 
 

@@ -15,11 +15,12 @@ from typing import Any
 from foldline import dialects
 from foldline.dialects import ids, jsontext
 from foldline.dialects.base import RequestDialect
+from foldline.dialects.convert import REQUESTS
 from foldline.errors import Corrupt, InputError
 from foldline.model import EMPTY, Media, Message, Opaque, Origin, Part, Text, Thinking, ToolCall, ToolResult
 
-REQUESTS = frozenset({"anthropic", "openai-chat", "openai-responses", "gemini"})
-"""Dialects in which a message is one element of a list, and its bytes say everything."""
+DAMAGED = (LookupError, TypeError, ValueError, AttributeError, AssertionError)
+"""What it may end in to read values that are not what was written, beside errors of ours."""
 _KINDS: Mapping[str, type[Any]] = {
     kind.__name__: kind for kind in (Text, Thinking, ToolCall, ToolResult, Media, Opaque)
 }

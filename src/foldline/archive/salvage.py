@@ -20,14 +20,16 @@ from foldline.archive.blobs import LOST
 from foldline.archive.keys import key_of, root_key
 from foldline.archive.later import catch_up
 from foldline.archive.nodes import Indexer
+from foldline.archive.rebuild import DAMAGED
 from foldline.archive.regrow import Haul, regrow
 from foldline.archive.wreck import Row, rows, scanned
+from foldline.dialects.convert import REQUESTS
 from foldline.errors import ArchiveError, FoldlineError
 from foldline.model import Message, Origin, Text, ToolResult
 
 MOST = 1 << 33
 """Bytes by which a copy may be longer than the damaged file: a damaged header may say anything."""
-_READING = (FoldlineError, LookupError, TypeError, ValueError, AttributeError, AssertionError)
+_READING = (FoldlineError, *DAMAGED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +206,7 @@ def _rename(haul: Haul, row: Row, said: Message) -> None:
 def _read(haul: Haul, row: Row, blob: int) -> Message | None:
     """The message of a node; None where what is left does not give it."""
     parts = haul.parts.get((row["id"], blob))
-    if parts is None and row["dialect"] not in rebuild.REQUESTS:
+    if parts is None and row["dialect"] not in REQUESTS:
         return None
     try:
         kept = rebuild.Kept(_bytes(haul.blobs[blob]), blobs.unpack(parts["data"]) if parts else None, row["position"])

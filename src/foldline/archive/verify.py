@@ -20,7 +20,7 @@ from foldline.core.checkpoint import Checkpoint
 from foldline.errors import FoldlineError
 from foldline.model import REF_LENGTH, Message, ToolResult, digest
 
-_READING = (FoldlineError, LookupError, TypeError, ValueError, AttributeError, AssertionError)
+_READING = (FoldlineError, *rebuild.DAMAGED)
 """What reading a message or a checkpoint can end in, when its bytes are right and what lies beside them is not."""
 
 

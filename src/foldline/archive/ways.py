@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from foldline.archive import blobs, rebuild
 from foldline.archive.base import SessionInfo, Stored, storable
+from foldline.dialects.convert import REQUESTS
 from foldline.errors import ArchiveError, Corrupt, InputError
 from foldline.model import REF_LENGTH, Message, ToolResult
 
@@ -96,7 +97,7 @@ def _readable(name: str) -> Iterator[None]:
     """Bytes that are right, and cannot be read all the same: what is stored beside them is not."""
     try:
         yield
-    except (InputError, LookupError, TypeError, ValueError, AttributeError, AssertionError) as error:
+    except (InputError, *rebuild.DAMAGED) as error:
         raise Corrupt(f"{name} cannot be read: what lies beside its bytes is damaged; run verify ({error})") from error
 
 
@@ -218,7 +219,7 @@ def kept(connection: sqlite3.Connection, step: Step) -> rebuild.Kept:
         absent = blobs.absent(row[1], row[4])
         if absent and step.role:
             return rebuild.Kept(b"", rebuild.dump(rebuild.noted(step.role, step.origin, absent)), step.position)
-        if not row[5] and step.dialect not in rebuild.REQUESTS:
+        if not row[5] and step.dialect not in REQUESTS:
             raise LookupError("its parts are missing")
         return rebuild.Kept(blobs.unpacked(*row[:5]), blobs.unpack(row[5]) if row[5] else None, step.position)
 

@@ -5,7 +5,7 @@ Knows nothing of what is then done with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from foldline.errors import InvalidSetting
 
@@ -19,6 +19,13 @@ def check_known(what: str, name: str, names: Iterable[str]) -> None:
     """One of these names."""
     if name not in names:
         raise InvalidSetting(f"there is no {what} {name!r}; give one of {', '.join(names)}")
+
+
+def check_request(given: object) -> None:
+    """The whole request, as a client's function takes it."""
+    if not isinstance(given, Mapping):
+        kind = type(given).__name__
+        raise InvalidSetting(f"the request is a {kind}; give the arguments of the call as a dict, or use fit")
 
 
 def check_patience(given: object) -> None:

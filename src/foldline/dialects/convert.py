@@ -42,6 +42,8 @@ from foldline.model import (
 REQUESTS: Mapping[str, RequestDialect] = {
     dialect.name: dialect for dialect in (Anthropic(), OpenAIChat(), OpenAIResponses(), Gemini())
 }
+SLOTS = tuple(dict.fromkeys(dialect.slot for dialect in REQUESTS.values()))
+"""Where requests keep their messages."""
 _SAME_BLOCKS = frozenset({"claude-code", "codex", "trajectories"})
 """Transcripts that hold their provider's own blocks, items or messages, further fields and all."""
 _SYSTEM_APART = frozenset({"anthropic", "gemini"})

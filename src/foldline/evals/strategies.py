@@ -30,7 +30,7 @@ from foldline.core.meter import Meter
 from foldline.core.prune import PruneSettings, prune
 from foldline.core.select import Strategy as Selection
 from foldline.core.select import select
-from foldline.dialects.convert import as_request
+from foldline.dialects.convert import SLOTS, as_request
 from foldline.errors import CannotFit
 from foldline.evals import baselines, said
 from foldline.evals.baselines import Draw
@@ -54,8 +54,6 @@ RULER = (
 """The code that reads, cuts and measures: every row depends on it, whatever the strategy."""
 DOORS = frozenset({"cli", "mcp", "proxy", "tools", "conformance.py", "testing.py"})
 """What no strategy is made of. Everything else may be part of ours."""
-_SLOTS = ("messages", "input", "contents")
-"""Where requests keep their messages."""
 Fold: TypeAlias = Callable[[Conversation, int, Draw], Conversation]
 
 _FRAME = re.compile(r"\boriginal [0-9a-f]{8,}\b|\[[\d,–-]+(?: [a-z ]+)?\]|\b[\d,]+ (?:more )?characters\b|foldline\w*")
@@ -209,7 +207,7 @@ def adapted(function: Callable[[list[Any], int], Any]) -> Fold:
 
     def fold(given: Conversation, room: int, _: Draw) -> Conversation:
         request = as_request(given)
-        slot = next((key for key in _SLOTS if isinstance(request, dict) and key in request), None)
+        slot = next((key for key in SLOTS if isinstance(request, dict) and key in request), None)
         answer = function(request[slot] if slot else request, room)
         if isinstance(answer, str):
             return noted(given, answer)

@@ -316,19 +316,4 @@ def _keeper(archive: Backend) -> Callable[[Iterable[tuple[Conversation, str]]], 
     return archive.keep_all if isinstance(archive, Grouping) else None
 
 
-class Glass:
-    """An archive that is looked at and not written to: for requests that only ask how large something is."""
-
-    def __init__(self, archive: Backend) -> None:
-        self.recall, self.known = archive.recall, archive.known
-        self.original, self.expand = archive.original, archive.expand
-
-    def keep(self, conversation: Conversation, scope: str = "") -> None:
-        """Nothing is kept."""
-
-    def save(self, effect: Save, scope: str = "") -> Recalled | None:  # noqa: ARG002 - the archive's signature
-        """Nothing is saved."""
-        return None
-
-
-__all__ = ["Beside", "Glass", "Grouping", "Kept", "project_of", "scope_of"]
+__all__ = ["Beside", "Grouping", "Kept", "project_of", "scope_of"]

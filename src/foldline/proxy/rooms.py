@@ -30,10 +30,11 @@ from foldline.core.meter import Meter, Tally
 from foldline.core.prune import PruneSettings
 from foldline.core.recent import Recent
 from foldline.core.resume import Abilities
+from foldline.drive import Glass
 from foldline.errors import Overflow
 from foldline.model import Conversation, Message, Notice
 from foldline.models import Budget, lookup
-from foldline.proxy.beside import Beside, Glass, Kept, project_of, scope_of
+from foldline.proxy.beside import Beside, Kept, project_of, scope_of
 from foldline.proxy.calm import Ease
 from foldline.proxy.signals import Silent
 from foldline.recovery import learnt
