@@ -4,7 +4,7 @@
 
 The text is the checkpoint of the whole conversation, with nothing kept beside it; the user's latest message follows it
 where it does not stand there whole. It is plain: nothing in it would be obeyed by a terminal. `steps` asks a model,
-if there is one, and nobody else. Knows nothing of archives: what is handed over is neither kept nor found again.
+if there is one, and the archive whether a text is a checkpoint. What is handed over is neither kept nor found again.
 """
 
 from __future__ import annotations
@@ -14,21 +14,23 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from foldline.core.checkpoint import Composed, Frame, compose, snapshot_of
-from foldline.core.cycles import pair
-from foldline.core.deeds import deeds
-from foldline.core.effects import Effect
+from foldline.core.effects import Effect, Known, Tell
 from foldline.core.escapes import safe_text
-from foldline.core.facts import facts_of
 from foldline.core.fold import newest_user
-from foldline.core.ledger import ledger_of
+from foldline.core.ground import Given, Ground, ground_of
+from foldline.core.ledger import Ledger
 from foldline.core.meter import Meter
 from foldline.core.options import Options
 from foldline.core.receipt import Attempt
 from foldline.core.resume import resume
+from foldline.core.returned import Returned, recognised
+from foldline.core.skeleton import Chain
+from foldline.core.spans import Spans, covered
+from foldline.core.story import Story
 from foldline.core.summarise import EXTRACTED, Span, Written, summarise
 from foldline.core.user_pieces import LONG_MESSAGE
-from foldline.errors import CannotFit
-from foldline.model import Conversation
+from foldline.errors import ArchiveError, CannotFit
+from foldline.model import Conversation, Notice
 
 TOKENS = 6_000
 """What a new session can take at its beginning without minding."""
@@ -63,13 +65,14 @@ def steps(given: Conversation, options: Options, meter: Meter, to: int) -> Gener
     def size(text: str) -> int:
         return round(meter.text(text) * meter.ratio)
 
-    span, latest = _all_of(given), _latest(given)
+    ground, story = yield from _ground(given, options)
+    matter, latest = _matter(Spans(ground, options, story)), _latest(ground)
     bare, ended = _Sheet(to, size), _Sheet(to, size, f"{LATEST}\n{latest}")
     is_short = size(ended.end) <= to * LATEST_SHARE
     sheet = ended if is_short and len(latest) > LONG_MESSAGE else bare
-    written, composed = yield from _drafts(span, options, sheet)
+    written, composed = yield from _drafts(matter, options, sheet)
     if sheet is bare and is_short and not _stands_in(composed.text, latest):
-        again = yield from _drafts(span, options, ended, written)
+        again = yield from _drafts(matter, options, ended, written)
         if ended.holds(again[1].text):
             sheet, (written, composed) = ended, again
     text = sheet.whole(composed.text)
@@ -78,6 +81,15 @@ def steps(given: Conversation, options: Options, meter: Meter, to: int) -> Gener
         what = f"the shortest continuation has {tokens:,} tokens, and {to:,} are allowed; a larger `to` would help"
         raise CannotFit(what, tokens=tokens, allowed=to)
     return Handoff(text, tokens, written.author, written.attempts, composed.left_out)
+
+
+@dataclass(frozen=True, slots=True)
+class _Matter:
+    """What is handed over: what is summarised, what was done, and what stands around the summary."""
+
+    span: Span
+    ledger: Ledger
+    frame: Frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,42 +114,53 @@ class _Sheet:
 
 
 def _drafts(
-    span: Span, options: Options, sheet: _Sheet, written: Written | None = None
+    matter: _Matter, options: Options, sheet: _Sheet, written: Written | None = None
 ) -> Generator[Effect, Any, tuple[Written, Composed]]:
     """The summary and what stands around it, smaller each time until it fits."""
-    written, composed = yield from _draft(span, options, sheet, SHARES[0], written)
+    written, composed = yield from _draft(matter, options, sheet, SHARES[0], written)
     for share in SHARES[1:]:
         if sheet.holds(composed.text):
             break
-        written, composed = yield from _draft(span, options, sheet, share, written)
+        written, composed = yield from _draft(matter, options, sheet, share, written)
     return written, composed
 
 
 def _draft(
-    span: Span, options: Options, sheet: _Sheet, share: float, written: Written | None
+    matter: _Matter, options: Options, sheet: _Sheet, share: float, written: Written | None
 ) -> Generator[Effect, Any, tuple[Written, Composed]]:
     """One attempt, in this share of the room. A model is asked once: what it wrote stays; an extract is made again."""
-    frame, aim = _frame(span, options), int(sheet.room * share)
+    span, aim = matter.span, int(sheet.room * share)
     if written is None:
-        part = _part(aim, frame, WRITTEN_SHARE if options.writers else EXTRACT_SHARE, sheet)
+        part = _part(aim, matter.frame, WRITTEN_SHARE if options.writers else EXTRACT_SHARE, sheet)
         written = yield from summarise(span, options, part, sheet.size)
     elif written.author == EXTRACTED:
-        part = _part(aim, frame, EXTRACT_SHARE, sheet)
+        part = _part(aim, matter.frame, EXTRACT_SHARE, sheet)
         again = yield from summarise(span, options.without_models(), part, sheet.size)
         written = replace(again, attempts=written.attempts)
-    return written, _composed(span, written, frame, aim, sheet)
+    return written, _composed(matter, written, aim, sheet)
 
 
-def _all_of(given: Conversation) -> Span:
-    pairing = pair(given.messages, given.grammar)
-    done = tuple(deeds(given.messages, pairing))
-    return Span(given.messages, pairing, 0, facts_of(given.messages, done), done)
+def _ground(given: Conversation, options: Options) -> Generator[Effect, Any, tuple[Ground, Story]]:
+    """The history, with checkpoints in it known for what they are, and its story."""
+    followed, story = Returned(), Story(given.grammar)
+    followed.follow(given.messages)
+    known = (yield Known(followed.texts)) if followed.texts else {}
+    if isinstance(known, ArchiveError):
+        yield Tell(Notice("archive-failed", f"no checkpoint was known: {known}"))
+        known = {}
+    found = recognised(given, options, followed, known)
+    story.follow(found.messages, listen=bool(options.writers))
+    digests = Chain().digests(found.conversation.messages)
+    start = Given(found.conversation, found.messages, digests, story.pairing, found.returned)
+    return ground_of(start, None), story
 
 
-def _frame(span: Span, options: Options) -> Frame:
-    """What stands around the summary. Who reads it did not live through the conversation: nothing is passed over."""
-    manner = resume(replace(options.manner, silent=False))
-    return Frame(len(span.messages), "", manner, kept_tail=False, transcript=options.transcript)
+def _matter(spans: Spans) -> _Matter:
+    """The whole history. Who reads it did not live through it: nothing is passed over in silence."""
+    span = spans.span(len(spans.ground.messages))
+    manner = resume(replace(spans.options.manner, silent=False, waits=spans.waits(span)))
+    frame = Frame(covered(span), "", manner, kept_tail=False, transcript=spans.options.transcript)
+    return _Matter(span, spans.ledger(span), frame)
 
 
 def _part(room: int, frame: Frame, share: float, sheet: _Sheet) -> int:
@@ -145,16 +168,16 @@ def _part(room: int, frame: Frame, share: float, sheet: _Sheet) -> int:
     return max(int((room * (1 - SNAPSHOT_SHARE) - sheet.size(frame.resume)) * share), 0)
 
 
-def _composed(span: Span, written: Written, frame: Frame, room: int, sheet: _Sheet) -> Composed:
-    snapshot = snapshot_of(span.messages, 0, int(room * SNAPSHOT_SHARE), sheet.size)
-    frame = replace(frame, author=written.author)
-    return compose(written.summary, span.facts, ledger_of(span.deeds), snapshot, frame, room, sheet.size)
+def _composed(matter: _Matter, written: Written, room: int, sheet: _Sheet) -> Composed:
+    span, frame = matter.span, replace(matter.frame, author=written.author)
+    snapshot = snapshot_of(span.messages, span.first, int(room * SNAPSHOT_SHARE), sheet.size)
+    return compose(written.summary, span.facts, matter.ledger, snapshot, frame, room, sheet.size)
 
 
-def _latest(given: Conversation) -> str:
-    """What the user said last."""
-    at = newest_user(given.messages)
-    return given.messages[at].text.strip() if at is not None else ""
+def _latest(ground: Ground) -> str:
+    """What the user said last, as far as it is not behind a checkpoint."""
+    at = newest_user(ground.messages[ground.begin :])
+    return ground.messages[ground.begin + at].text.strip() if at is not None else ""
 
 
 def _stands_in(text: str, said: str) -> bool:

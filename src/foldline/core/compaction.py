@@ -78,7 +78,8 @@ class Compaction:
         self.rooms = self._rooms()
         self.size = self.rooms.size
         views = Views(ground, options, meter, self.pairing, decision.in_row)
-        self.attempts = Attempts(ground, options, meter, self.pairing, Spans(ground, options, story, self.rooms), views)
+        spans = Spans(ground, options, story, self.rooms.newest, self.rooms.each)
+        self.attempts = Attempts(ground, options, meter, self.pairing, spans, views)
 
     @property
     def asked(self) -> tuple[Attempt, ...]:

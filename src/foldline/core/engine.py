@@ -23,13 +23,12 @@ from foldline.core.effects import Around, Effect, Keep, Known, Recall, Recalled,
 from foldline.core.fold import carried
 from foldline.core.ground import Given, Ground, ground_of
 from foldline.core.guidance import guided
-from foldline.core.joined import divided
 from foldline.core.meter import Meter, Tally
 from foldline.core.options import Options
 from foldline.core.policy import MAX_IN_ROW, Decision, Past, at_ease, decide
 from foldline.core.receipt import Receipt
 from foldline.core.repairer import Repairer
-from foldline.core.returned import Returned
+from foldline.core.returned import Recognised, Returned, recognised
 from foldline.core.scale import Scale
 from foldline.core.skeleton import Chain
 from foldline.core.story import Story
@@ -90,7 +89,7 @@ class _Turn:
 
     def run(self) -> Generator[Effect, Any, View]:
         yield from self._try(Keep(self.given), "the originals could not be archived")
-        messages, returned = yield from self._recognised()
+        _, _, messages, returned = yield from self._recognised()
         self.story.follow(messages, listen=bool(self.options.writers))
         pairing = self.story.pairing
         digests = self.thread.chain.digests(self.given.messages)
@@ -109,18 +108,17 @@ class _Turn:
             found = yield from self._made_ready(given, ground, decision)
         return found or (yield from self._folded(ground, decision))
 
-    def _recognised(self) -> Generator[Effect, Any, tuple[tuple[Message, ...], tuple[tuple[int, Checkpoint], ...]]]:
+    def _recognised(self) -> Generator[Effect, Any, Recognised]:
         """The messages, with what repairs added and with checkpoints that came back recognised as our own."""
-        returned = self.thread.returned
-        messages, texts = returned.follow(self.given.messages), returned.texts
+        followed = self.thread.returned
+        followed.follow(self.given.messages)
+        texts = followed.texts
         known = (yield from self._try(Known(texts), "no checkpoint was known")) if texts else None
-        if not known:
-            return messages, ()
-        if apart := returned.apart(known):
-            self.given, self.options = divided(self.given, self.options, apart, known)
+        found = recognised(self.given, self.options, followed, known or {})
+        if found.conversation is not self.given:
+            self.given, self.options = found.conversation, found.options
             yield from self._try(Keep(self.given), "the originals could not be archived")
-            returned.follow(self.given.messages)
-        return returned.known(known)
+        return found
 
     def _shown(self, ground: Ground) -> tuple[Message, ...]:
         """The last view extended by what is new: its bytes begin with those of the last view."""

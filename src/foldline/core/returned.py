@@ -14,13 +14,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
+from typing import NamedTuple
 
 from foldline.core.checkpoint import Checkpoint
-from foldline.core.joined import notes_in, parted
+from foldline.core.joined import divided, notes_in, parted
 from foldline.core.mend import ORPHAN, SECOND
+from foldline.core.options import Options
 from foldline.core.repair import GO_ON, NOTHING_SAID, OPENING
 from foldline.core.usertext import BEGINS, own_words
-from foldline.model import Message, Origin, Text
+from foldline.model import Conversation, Message, Origin, Text
 
 _OURS = frozenset({OPENING, NOTHING_SAID, GO_ON})
 _QUOTES = tuple(label.partition("{id}")[0] for label in (ORPHAN, SECOND))
@@ -103,8 +105,7 @@ class Returned:
         """Whether it can be the checkpoint of a view that begins here, rather than one that somebody quotes.
 
         The agent's words stand before such a checkpoint only if they are pinned; then all that the user said after them
-        is
-        pinned and covered too. Before the agent's first words a client may have put anything.
+        is pinned and covered too. Before the agent's first words a client may have put anything.
         """
         before = (*self._messages[:at], *lead)
         first = next((place for place, one in enumerate(before) if one.role == "assistant"), None)
@@ -123,3 +124,27 @@ class Returned:
                 found[index] = self._marked.setdefault(index, replace(found[index], origin=Origin.SUMMARY))
         places = sorted((self._last[text], text) for text in known)
         return tuple(found), tuple((place, known[text]) for place, text in places)
+
+
+class Recognised(NamedTuple):
+    """A conversation, with what belongs to it of the options: its messages under their own origins, and the places of
+    checkpoints that came back."""
+
+    conversation: Conversation
+    options: Options
+    messages: tuple[Message, ...]
+    returned: tuple[tuple[int, Checkpoint], ...] = ()
+
+
+def recognised(
+    conversation: Conversation, options: Options, followed: Returned, known: Mapping[str, Checkpoint]
+) -> Recognised:
+    """The conversation that was followed, with the checkpoints that the archive knows of the texts in it. One that came
+    back in one message with others is divided from them: then the conversation is another."""
+    messages = followed.follow(conversation.messages)
+    if not known:
+        return Recognised(conversation, options, messages)
+    if apart := followed.apart(known):
+        conversation, options = divided(conversation, options, apart, known)
+        followed.follow(conversation.messages)
+    return Recognised(conversation, options, *followed.known(known))

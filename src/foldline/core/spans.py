@@ -18,7 +18,6 @@ from foldline.core.ground import Ground, within
 from foldline.core.ledger import Ledger, ledger_of
 from foldline.core.options import Options
 from foldline.core.resume import resume, tersely
-from foldline.core.rooms import Rooms
 from foldline.core.story import Story
 from foldline.core.summarise import Span, Written
 from foldline.core.usertext import own_words
@@ -28,9 +27,12 @@ from foldline.model import Message, Origin
 class Spans:
     """The spans of one fold, by their cuts."""
 
-    def __init__(self, ground: Ground, options: Options, story: Story, rooms: Rooms) -> None:
+    def __init__(
+        self, ground: Ground, options: Options, story: Story, newest: int | None = None, each: Sequence[int] = ()
+    ) -> None:
+        """`newest` is the place of the user message that the view shows itself, `each` the tokens of each message."""
         self.ground, self.options, self.story = ground, options, story
-        self.newest, self.each = rooms.newest, rooms.each
+        self.newest, self.each = newest, each
         self._found: dict[int, Span] = {}
 
     def span(self, cut: int) -> Span:
@@ -107,11 +109,11 @@ class Spans:
 
     def frame(self, cut: int, span: Span, *, terse: bool = False) -> Frame:
         kept = cut < len(self.ground.messages) and self.options.direction == "up-to"
-        manner, begun = replace(self.options.manner, waits=self._waits(span)), self._is_begun(cut)
+        manner, begun = replace(self.options.manner, waits=self.waits(span)), self._is_begun(cut)
         text = tersely(manner) if terse else resume(manner, self.options.abilities)
-        return Frame(_covered(span), "a model", text, kept, self.options.transcript, self.options.plan, begun, terse)
+        return Frame(covered(span), "a model", text, kept, self.options.transcript, self.options.plan, begun, terse)
 
-    def _waits(self, span: Span) -> bool:
+    def waits(self, span: Span) -> bool:
         """The history ends with a question of the assistant's."""
         last = self.ground.messages[-1]
         return last.origin is Origin.ASSISTANT and not last.calls and bool(span.facts.of("approval"))
@@ -130,7 +132,7 @@ class Spans:
             text=text,
             skeleton=digests[-1] if suffix else digests[cut - 1],
             start=cut if suffix else 0,
-            stop=len(self.ground.messages) if suffix else _covered(span),
+            stop=len(self.ground.messages) if suffix else covered(span),
             recipe=Recipe(
                 written.summary.style,
                 options.focus,
@@ -161,6 +163,6 @@ def _pivot(past: Checkpoint | None, messages: Sequence[Message]) -> range:
     return range(at, at + 1 + bool(carried))
 
 
-def _covered(span: Span) -> int:
+def covered(span: Span) -> int:
     """How many messages a checkpoint of this span stands for, those of its ancestors included."""
     return len(span.messages) - span.pivot.stop + (span.previous.stop if span.previous else 0)
