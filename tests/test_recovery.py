@@ -6,8 +6,9 @@ import json
 import pytest
 
 from foldline import Budget, CannotFit, Compactor, validate
+from foldline.errors import Overflow
 from foldline.overflow import Excess
-from foldline.recovery import USEFUL, lowered, require_below, with_smaller_output
+from foldline.recovery import USEFUL, Windows, believed, lowered, require_below, with_smaller_output
 from foldline.testing import Session
 
 LIMITS = {
@@ -131,3 +132,54 @@ def test_the_compactor_folds_where_a_smaller_output_would_be_refused_again(await
     assert {given["max_tokens"] for given in sent} == {9_500}
     assert len(json.dumps(sent[-1])) < len(json.dumps(sent[0]))
     assert [one.rule for given in sent for one in validate(given, "anthropic") if one.rule == "thinking-budget"] == []
+
+
+def told(tokens, limit):
+    return Overflow("too long", tokens=tokens, limit=limit)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "limit", "left"),
+    [
+        (9_500, 8_000, (9_500, 8_000)),
+        (5_200, 4_800, (5_200, 4_800)),
+        (900, 800, (None, None)),
+        (None, 800, (None, 800)),
+        (900, 200_000, (None, None)),
+        (6_000, 200_000, (None, 200_000)),
+    ],
+)
+def test_numbers_that_cannot_be_about_the_prompt_are_not_believed(tokens, limit, left):
+    found = believed(told(tokens, limit), 9_000, 0)
+    assert (found.tokens, found.limit) == left
+
+
+def test_a_limit_below_what_was_answered_already_is_none():
+    assert believed(told(20_000, 8_000), 15_000, 9_000).limit is None
+    assert believed(told(20_000, 9_000), 15_000, 9_000).limit == 9_000
+
+
+def test_the_smallest_limit_that_was_named_holds_until_more_than_that_is_answered():
+    windows, budget = Windows(), Budget(window=200_000, reserve=20_000)
+    for limit in (64_000, 32_000, 48_000, None):
+        windows.named("m", limit)
+    assert windows.within(budget, "m").window == 32_000
+    assert windows.within(budget, "other") == budget
+    windows.took("m", 32_000)
+    assert windows.within(budget, "m").window == 32_000
+    windows.took("m", 32_001)
+    assert windows.within(budget, "m") == budget
+    windows.named("m", 32_000)
+    assert windows.within(budget, "m") == budget
+
+
+def test_a_refusal_that_quotes_numbers_from_the_conversation_shrinks_no_later_turn():
+    session = Session("openai-chat", model="m").user("Do it.")
+    for _ in range(20):
+        session.tools(("Bash", "{}", "words of a log here\n" * 60))
+    compactor = Compactor(Budget(window=32_000))
+    fitted = compactor.fit(session.request())
+    compactor.learn(fitted, {"usage": {"prompt_tokens": fitted.receipt.tokens_after, "completion_tokens": 1}})
+    again = compactor.on_overflow(fitted, Exception("bad input: 'prompt is too long: 900 tokens > 800 maximum'"))
+    assert 0.5 < again.receipt.tokens_after / fitted.receipt.tokens_after < 1
+    assert compactor.fit(session.request()).receipt.room == fitted.receipt.room

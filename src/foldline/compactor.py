@@ -140,8 +140,7 @@ class Compactor:
         self.archive: Backend = archive if archive is not None else MemoryArchive()
         self._callers = _callers(model, fallback)
         self._meter, self._meters = meter, dict[str, Meter]()
-        self._windows: dict[str, int] = {}
-        """What providers said of their models' windows."""
+        self.windows = recovery.Windows()
         self._reader = Reader()
         self._threads: OrderedDict[tuple[str, str, bool], Thread] = OrderedDict()
         self._lock = threading.RLock()
@@ -301,7 +300,9 @@ class Compactor:
         usage = usage_from(fitted.view.dialect, response)
         if usage is not None:
             with self._lock:
-                self._meter_for(fitted.view).learn(fitted.view, usage)
+                lesson = self._meter_for(fitted.view).learn(fitted.view, usage)
+                if lesson.anchored:
+                    self.windows.took(fitted.view.head.model, usage.input)
 
     def on_overflow(self, fitted: Fitted, error: Any) -> Fitted:
         """A smaller request after the provider refused one. Raises what it refused with when it is no overflow."""
@@ -357,16 +358,16 @@ class Compactor:
 
     def _emergency(self, fitted: Fitted, error: Any) -> tuple[Options, int]:
         """How to fold after a refusal, and the size of what was refused. What the provider said holds from now on."""
-        said = recovery.heard(error, fitted.tries)
         model = fitted.view.head.model
         with self._lock:
             meter = self._meter_for(fitted.view)
-            if said.limit:
-                self._windows[model] = min(said.limit, self._windows.get(model, said.limit))
+            least, taken = meter.count(fitted.view).low, self.windows.taken.get(model, 0)
+            said = recovery.heard(error, fitted.tries, least, taken)
+            self.windows.named(model, said.limit)
             if said.tokens:
                 meter.learn(fitted.view, Usage(said.tokens))
             refused = meter.count(fitted.view).tokens
-            budget = recovery.learnt(self.budget, self._windows.get(model))
+            budget = self.windows.within(self.budget, model)
         manner = replace(self._options.manner, kind="emergency")
         to = recovery.target(said, refused, fitted.receipt.room, fitted.tries)
         return replace(self._options, budget=budget, manner=manner, force=True, to=to), refused
@@ -391,7 +392,7 @@ class Compactor:
     ) -> tuple[Conversation, Options]:
         with self._lock:
             given = request if isinstance(request, Conversation) else self._reader.read(request, dialect)
-        budget = recovery.learnt(options.budget, self._windows.get(given.head.model))
+        budget = self.windows.within(options.budget, given.head.model)
         pivot = None if options.pivot is None else arguments.pivot_of(options.pivot, len(given))
         return given, replace(options, budget=budget, pins=arguments.pins_of(pin, len(given)), pivot=pivot)
 

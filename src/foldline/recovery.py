@@ -42,19 +42,60 @@ THINKING: tuple[Path, ...] = (
 USEFUL = 1_000
 """Tokens that are left for the answer itself, at the least: a call with a short edit. Less ends in the middle of it."""
 BELIEVED = 0.5
-"""Share of the limit below which a refused prompt cannot lie: the reply would have to have the rest."""
+"""Share of the limit below which a refused prompt cannot lie: the reply would have to have the rest. Nor can it lie so
+far below the least that we take it for: then the numbers are about something else, such as a text that is quoted."""
 RESERVE_SHARE = 8
 """Of a window that turned out smaller than thought, what is kept for the reply."""
 
 
-def heard(error: Any, tries: int) -> Overflow:
-    """The overflow. Raises the provider's own error when it is something else, or was tried often enough."""
+def heard(error: Any, tries: int, least: int = 0, taken: int = 0) -> Overflow:
+    """The overflow, as far as it can be believed. Raises the provider's own error when it is something else, or was
+    tried often enough."""
     said = understand(error)
     if not isinstance(said, Overflow) or tries >= TRIES:
         raise error if isinstance(error, BaseException) else said
-    if said.tokens and said.limit and said.tokens < said.limit * BELIEVED:  # nothing of that size is too large
-        return Overflow(str(said), status=said.status, limit=said.limit)
-    return said
+    return believed(said, least, taken)
+
+
+def believed(said: Overflow, least: int, taken: int) -> Overflow:
+    """The overflow with those of its numbers that can be about a prompt of `least` tokens or more, of a provider that
+    has answered one of `taken`."""
+    tokens, limit = said.tokens, said.limit
+    if tokens and tokens < least * BELIEVED:
+        tokens = limit = None
+    if limit and limit < taken:
+        limit = None
+    if tokens and limit and tokens < limit * BELIEVED:  # nothing of that size is too large
+        tokens = None
+    same = (tokens, limit) == (said.tokens, said.limit)
+    return said if same else Overflow(str(said), status=said.status, tokens=tokens, limit=limit)
+
+
+class Windows:
+    """What is known of models' windows beside the budget: the limits that providers named, and how much they took."""
+
+    def __init__(self, taken: dict[str, int] | None = None) -> None:
+        self._limits: dict[str, int] = {}
+        self.taken = {} if taken is None else taken
+        """The largest prompt of each model that was answered, in tokens."""
+
+    def took(self, model: str, tokens: int) -> None:
+        """A prompt of so many tokens was answered: a limit below that was none, or holds no longer."""
+        self.taken[model] = max(tokens, self.taken.get(model, 0))
+        if self._limits.get(model, tokens) < tokens:
+            del self._limits[model]
+
+    def named(self, model: str, limit: int | None) -> None:
+        """The provider named its limit, which holds from now on."""
+        if limit is not None and limit >= self.taken.get(model, 0):
+            self._limits[model] = min(limit, self._limits.get(model, limit))
+
+    def within(self, budget: Budget, model: str) -> Budget:
+        """The budget in the window that was named, where that is smaller than thought."""
+        window = self._limits.get(model)
+        if window is None or window >= budget.window:
+            return budget
+        return replace(budget, window=window, reserve=min(budget.reserve or 0, window // RESERVE_SHARE))
 
 
 def target(said: Overflow, ours: int, room: int, tries: int) -> int:
@@ -125,10 +166,3 @@ def must_be_smaller(view: Conversation, tokens: int, refused: int, error: Any) -
 def _cause(error: Any) -> BaseException | None:
     """What a provider refused with may be an exception, or a response that tells of it."""
     return error if isinstance(error, BaseException) else None
-
-
-def learnt(budget: Budget, window: int | None) -> Budget:
-    """The budget in a window that a provider named, where that is smaller than thought."""
-    if window is None or window >= budget.window:
-        return budget
-    return replace(budget, window=window, reserve=min(budget.reserve or 0, window // RESERVE_SHARE))

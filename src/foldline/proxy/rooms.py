@@ -37,7 +37,7 @@ from foldline.models import Budget, lookup
 from foldline.proxy.beside import Beside, Kept, project_of, scope_of
 from foldline.proxy.calm import Ease
 from foldline.proxy.signals import Silent
-from foldline.recovery import learnt
+from foldline.recovery import Windows, believed
 from foldline.tokens import meter_for
 
 log = logging.getLogger("foldline.proxy")
@@ -112,7 +112,9 @@ class _Seat:
         model, fallback = (said.model, said.fallback) if asks else (None, None)
         more: dict[str, Any] = {"scope": self._room.scope, "secret": said.secret, "listen": said.listen}
         more |= said.told(self._room.scope)
-        return Compactor(self.budget, model, fallback, archive, meter=meter, **more)
+        made = Compactor(self.budget, model, fallback, archive, meter=meter, **more)
+        made.windows = Windows(self._room.windows.taken)
+        return made
 
     @property
     def looks(self) -> Compactor:
@@ -148,7 +150,10 @@ class Room:
     """Keeps the conversations with one model of one provider inside its window."""
 
     def __init__(self, model: str, scope: str, seats: Seats) -> None:
-        self.budget: core.Budget = seats.settings.budget(model)
+        self._whole: core.Budget = seats.settings.budget(model)
+        self.windows = Windows()
+        self.budget: core.Budget = self._whole
+        """The budget in the window that the provider named, if it is smaller."""
         self.model, self.scope, self._seats = model, scope, seats
         self.notices = tuple(notice for notice in self.budget.notices if notice.code == LOWERED)
         """What is said with every turn."""
@@ -221,11 +226,14 @@ class Room:
         seat = self._seat(fitted.given)
         try:
             with seat.lock:
+                if isinstance(refusal, Overflow):
+                    least, taken = seat.meter.count(fitted.view).low, self.windows.taken.get(self.model, 0)
+                    refusal = believed(refusal, least, taken)
                 seat.ease.end()
                 self._seats.folded(self, fitted.given)
                 return seat.turns.on_overflow(fitted, refusal)
         finally:
-            self.budget = learnt(self.budget, _window(refusal, self.budget.window, fitted.receipt.tokens_after))
+            self._resize(_window(refusal, self.budget.window, fitted.receipt.tokens_after))
 
     def prepare(self, conversation: Conversation) -> Fitted | None:
         return self._seat(conversation).ahead.prepare(conversation) if self.writes_ahead else None
@@ -236,6 +244,12 @@ class Room:
             seat.learn(fitted, response)
             seat.ease.recount()
             self._ratio = seat.meter.ratio
+        self._resize()
+
+    def _resize(self, limit: int | None = None) -> None:
+        """Takes in what is known of the window now."""
+        self.windows.named(self.model, limit)
+        self.budget = self.windows.within(self._whole, self.model)
 
     def saved(self, fitted: Fitted) -> int:
         """Tokens of the history that were not sent."""
