@@ -127,6 +127,19 @@ def test_the_ends_of_a_message_larger_than_the_room_fill_it(lines, to):
     assert to * 0.9 < fitted.receipt.tokens_after <= to
 
 
+DENSE = "0123abcd" * 40
+SPARSE = "abc " * 50 + "港口" * 50 + "👍" * 20 + "\n"
+
+
+@pytest.mark.parametrize("times", [105, 400, 1_500])
+@pytest.mark.parametrize("parts", [(SPARSE,), (SPARSE, DENSE), (DENSE, SPARSE), (WORDS, DENSE)], ids=range(4))
+def test_they_fill_it_also_where_the_text_grows_denser(parts, times):
+    messages = [BEGUN, asked("".join(part * times for part in parts))]
+    for window in (8_000, 10_000, 13_000):
+        receipt = Compactor(Budget(window=window, reserve=200)).fit(messages, dialect="openai-chat").receipt
+        assert receipt.tokens_after > receipt.room * 0.8
+
+
 def test_the_newest_message_which_stands_in_the_view_takes_no_room_in_the_notes():
     kept = []
     for words in (10, 300):

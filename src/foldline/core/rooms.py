@@ -378,20 +378,22 @@ class Rooms:
 
     def _ends(self, message: Message, free: int) -> int:
         """About as many of the message's characters as have `free` tokens, searched between a length that fits and
-        one that does not."""
+        one that does not. After one that is too long, less is aimed at: where a text grows denser, one would else come
+        nearer and nearer from above."""
         low, high = SHORTEST_ENDS, len(carried(message).text)
         fewest, most = (self._of(carried(message, length)) for length in (low, high))
         if most <= free:  # only its pictures were too large
             return high
+        aim = free
         for _ in range(TRIES):
-            length = low + int((high - low) * max(free - fewest, 0) / max(most - fewest, 1))
+            length = low + int((high - low) * max(aim - fewest, 0) / max(most - fewest, 1))
             if not low < length < high:
                 break
             tokens = self._of(carried(message, length))
             if tokens <= free:
-                low, fewest = length, tokens
+                low, fewest, aim = length, tokens, free
             else:
-                high, most = length, tokens
+                high, most, aim = length, tokens, free - min(2 * (tokens - free), (free - fewest) // 2)
         return low
 
     def sizes(self, start: int, tokens: int, *, whole: bool = False) -> list[int]:
