@@ -1037,3 +1037,57 @@ def test_usage_that_sums_over_searches_does_not_make_prompts_look_larger():
     summed = {"input_tokens": fitted.receipt.tokens_after * 2, "server_tool_use": {"web_search_requests": 3}}
     maker.learn(fitted, {"usage": summed})
     assert maker.fit(working().request()).receipt.tokens_before == fitted.receipt.tokens_after
+
+
+def squeezed():
+    """A session whose checkpoint was made in so little room that it lacks the user's rules, and its compactor."""
+    session = Session("anthropic", system="S").user("Fix it. Never push to main without asking me. Always use German.")
+    for number in range(12):
+        session.tools(("Bash", json.dumps({"command": f"ls {number}"}), "a file\n" * 60), text="Looking.")
+    made = compactor(Budget(window=20_000, reserve=300))
+    assert dict(made.compact(session.user("and now?").request(), to=80).receipt.left_out)["rules"]
+    return session, made
+
+
+def test_rules_that_found_no_room_come_back_as_soon_as_there_is_room():
+    session, made = squeezed()
+    actions = []
+    for _ in range(5):
+        session.tools(("Bash", "{}", "a file\n" * 60), text="More.")
+        fitted = made.fit(session.request())
+        actions.append(fitted.receipt.action)
+        assert "Never push to main without asking me." in str(fitted.messages)
+        assert fitted.receipt.left_out == ()
+    assert actions == ["compact", *["rest"] * 4]
+
+
+def test_until_then_every_receipt_says_that_they_are_missing():
+    session, made = squeezed()
+    small = compactor(Budget(window=150, reserve=0), archive=made.archive)
+    fitted = small.fit(session.request())
+    assert dict(fitted.receipt.left_out)["rules"]
+
+
+def test_what_was_pinned_once_is_let_go_of_where_it_leaves_no_room():
+    session = Session("openai-chat", system="You are an agent.").user("Fix the parser.")
+    for name in "ab":
+        session.tools(("Bash", json.dumps({"command": f"cat {name}"}), "line of a long log\n" * 800))
+    for number in range(12):
+        session.tools(("Bash", json.dumps({"command": f"ls {number}"}), "a file\n" * 150), text="Looking.")
+    made, codes = compactor(Budget(window=8_000, reserve=1_000)), []
+    for pin in (3, 5):
+        session.user("next").tools(("Bash", "{}", "x y z\n" * 100))
+        fitted = made.fit(session.request(), pin=[pin])
+        codes.append([notice.code for notice in fitted.receipt.notices])
+        assert session.request()["messages"][pin] in fitted.messages
+    assert codes == [[], ["unpinned"]]
+
+
+def test_what_is_pinned_now_and_leaves_no_room_is_an_error():
+    session = Session("openai-chat").user("Fix the parser.")
+    for name in "ab":
+        session.tools(("Bash", json.dumps({"command": f"cat {name}"}), "line of a long log\n" * 800))
+    made = compactor(Budget(window=8_000, reserve=1_000))
+    made.fit(session.user("next").request(), pin=[2])
+    with pytest.raises(CannotFit, match="fewer pins"):
+        made.fit(session.request(), pin=[2, 4])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from foldline.core.text import LONGEST_WORD, beginning, ending, head, tail
@@ -83,6 +83,7 @@ LENGTHS = st.integers(20, 300)
 
 
 @given(WORDS, LENGTHS)
+@example(["ab"] * 13 + ["a"], 39)
 def test_a_beginning_has_all_whole_words_that_fit_and_says_that_more_follow(words, length):
     text = " ".join(words)
     short = beginning(text, length)

@@ -100,7 +100,7 @@ class Compaction:
     def run(self) -> Generator[Asking, list[Any], Folded | None]:
         found: list[Folded] = []
         chosen = yield from self._chosen(found)
-        return self._with_log(self._admitting(self._accounted(chosen, found))) if chosen else None
+        return self._with_log(self._admitting(self._noted(self._accounted(chosen, found)))) if chosen else None
 
     def _chosen(self, found: list[Folded]) -> Generator[Asking, list[Any], Folded | None]:
         """The best attempt, or None where there is nothing to fold. Every attempt is added to `found`."""
@@ -136,6 +136,11 @@ class Compaction:
         ours."""
         faults = tuple(Notice("view-refused", BROKEN.format(why)) for why in dict.fromkeys(self.attempts.broken))
         return replace(folded, shown=replace(folded.shown, notices=(*folded.shown.notices, *faults)))
+
+    def _noted(self, folded: Folded) -> Folded:
+        """With a plan that knows what the checkpoint lacks."""
+        plan = replace(folded.shown.plan, missing=folded.missing, most=self.limits.most)
+        return replace(folded, shown=replace(folded.shown, plan=plan))
 
     def _is_due(self, step: Step, cut: int, fitting: Sequence[Folded]) -> bool:
         """The step is worth trying after those that fitted so far."""

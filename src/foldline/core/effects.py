@@ -42,8 +42,15 @@ class ViewPlan:
     clamped: int = 0
     """Characters of the carried message that are shown; 0: all of them."""
     stubs: frozenset[str] = frozenset()
+    """Names of the results that are shown as stubs."""
     tokens: int = 0
+    """The size of the view right after the last fold; 0 where nothing was folded."""
     in_row: int = 0
+    """Folds in a row, this one included, that gained too little."""
+    missing: int = 0
+    """How many of the user's rules found no room in the checkpoint …"""
+    most: int = 0
+    """… when the view could have so many tokens."""
     pins: tuple[int, ...] = ()
     """Messages before `start` that are shown in front of the checkpoint."""
     settings: PruneSettings | None = None

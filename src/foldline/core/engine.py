@@ -20,7 +20,7 @@ from foldline.core.attempt import Folded
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.cycles import pair
 from foldline.core.effects import Around, Effect, Keep, Known, Recall, Recalled, Save, Tell, ViewPlan
-from foldline.core.fold import carried
+from foldline.core.fold import carried, with_cycles
 from foldline.core.ground import Given, Ground, ground_of
 from foldline.core.guidance import guided
 from foldline.core.meter import Meter, Tally
@@ -34,7 +34,7 @@ from foldline.core.skeleton import Chain
 from foldline.core.story import Story
 from foldline.core.stubbing import only, stubbed
 from foldline.core.summarise import Written
-from foldline.errors import ArchiveError, InputError
+from foldline.errors import ArchiveError, CannotFit, InputError
 from foldline.model import Conversation, Grammar, Message, Notice
 
 _REMOTE = (
@@ -106,7 +106,7 @@ class _Turn:
         found = yield from self._eased(ground, decision)
         if found is None and not self.options.force:
             found = yield from self._made_ready(given, ground, decision)
-        return found or (yield from self._folded(ground, decision))
+        return found or (yield from self._folded_once_more(given, ground, decision))
 
     def _recognised(self) -> Generator[Effect, Any, Recognised]:
         """The messages, with what repairs added and with checkpoints that came back recognised as our own."""
@@ -132,7 +132,14 @@ class _Turn:
         if self.options.force:
             target = self.options.to or self.budget.at(self.budget.target)
             return replace(decision, action="compact", reason="asked for", target=target)
-        return decision
+        if decision.action == "compact" or not self._has_room_for_rules(tally, ground.plan):
+            return decision
+        reason = f"{ground.plan.missing} of the user's rules found no room in the checkpoint, and have it now"
+        return Decision("compact", reason, self.budget.at(self.budget.target), in_row=1, anew=True)
+
+    def _has_room_for_rules(self, tally: Tally, plan: ViewPlan) -> bool:
+        """Rules are missing in the checkpoint, and it was made in less than half of the room that there is now."""
+        return plan.missing > 0 and max(plan.most, tally.tokens) * 2 <= self.budget.room
 
     def _past(self, tally: Tally, ground: Ground) -> Past:
         """What was done before. A view that came back only shows how much stands behind its checkpoint: if that is
@@ -156,7 +163,7 @@ class _Turn:
 
     def _eased(self, ground: Ground, decision: Decision) -> Generator[Effect, Any, View | None]:
         """The view with more results as stubs, if that makes enough room."""
-        if self.options.force:
+        if self.options.force or decision.anew:
             return None
         settings = only(ground.plan.settings) if ground.plan.settings else self.options.prune
         pruned = stubbed(ground.view, settings, ground.plan.stubs, ground.pinned)
@@ -208,6 +215,16 @@ class _Turn:
         found = replace(found, plan=plan)
         return self._view(self._shown(found), replace(decision, action="compact"), ground, plan=plan, instead=found)
 
+    def _folded_once_more(self, given: Given, ground: Ground, decision: Decision) -> Generator[Effect, Any, View]:
+        """The fold. What only an earlier turn pinned is let go of where it leaves no room: then all is folded anew."""
+        try:
+            return (yield from self._folded(ground, decision))
+        except CannotFit:
+            if not {*ground.pins}.difference(with_cycles(self.options.pins, given.pairing)):
+                raise
+        self._note("unpinned", "what was pinned in earlier turns, and not in this one, is folded: it left no room")
+        return (yield from self._folded(ground_of(given, None), decision))
+
     def _folded(self, ground: Ground, decision: Decision) -> Generator[Effect, Any, View]:
         """A fold, claimed only once it is saved. A view that is not smaller does not count as a fold."""
         before = self.scale.count(self._shown(ground))
@@ -218,7 +235,8 @@ class _Turn:
         self.scale.count_anew()
         if folded is None:
             return (yield from self._resting(ground, decision))
-        if folded.tokens >= before.tokens and before.tokens <= self.budget.room and not self._too_heavy(before):
+        fits = before.tokens <= self.budget.room and not self._too_heavy(before)
+        if folded.tokens >= before.tokens and fits and not decision.anew:
             self._note("no-progress", "the checkpoint would not be smaller than what it replaces")
             return _with_attempts((yield from self._resting(ground, decision)), folded.written)
         storm = (Notice("storm", decision.reason),) if decision.storm else ()
@@ -293,6 +311,7 @@ class _Turn:
             stubbed=len(plan.stubs),
             rebased=rebased,
             repairs=mended.counts(),
+            left_out=(("rules", plan.missing),) if plan.missing else (),
             notices=(*self.notices, *(() if folded else _by_its_ends(plan, ground.messages))),
         )
         if shown and self._durable(plan):

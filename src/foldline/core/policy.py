@@ -45,13 +45,14 @@ class Past:
 @dataclass(frozen=True, slots=True)
 class Decision:
     """An action and its reason. `target` is the size the view should then have; `storm` says that compaction keeps
-    recurring."""
+    recurring, `anew` that there is room, and the checkpoint is made again for what it lacks."""
 
     action: Action
     reason: str
     target: int = 0
     in_row: int = 0
     storm: bool = False
+    anew: bool = False
 
 
 def decide(tokens: int, budget: Budget, past: Past | None = None, *, bytes_: int = 0) -> Decision:

@@ -32,7 +32,7 @@ def beginning(text: str, length: int) -> str:
         return text
     short = head(text, length)
     words = short.rsplit(None, 1)
-    whole = text[len(short)].isspace() or len(words) < 2 or len(words[1]) > LONGEST_WORD
+    whole = text[len(short)].isspace() or short[-1:].isspace() or len(words) < 2 or len(words[1]) > LONGEST_WORD
     return f"{(short if whole else words[0]).rstrip()} …"
 
 
