@@ -1091,3 +1091,17 @@ def test_what_is_pinned_now_and_leaves_no_room_is_an_error():
     made.fit(session.user("next").request(), pin=[2])
     with pytest.raises(CannotFit, match="fewer pins"):
         made.fit(session.request(), pin=[2, 4])
+
+
+@pytest.mark.parametrize("model", [None, FakeCaller([SUMMARY * 40])], ids=["extracted", "written"])
+@pytest.mark.parametrize("pivot", [None, 10, 30, 40])
+def test_who_asks_for_a_fold_gets_one_though_the_first_try_is_no_smaller(pivot, model):
+    session = Session("anthropic")
+    for number in range(25):
+        session.user(f"Please do part {number}.").assistant(f"Part {number}: " + f"row {number} is read, and table {number} is kept. " * 20)
+    made = compactor(Budget(window=200_000), model=model)
+    before = made.preview(session.request()).tokens_before
+    fitted = made.compact(session.request(), pivot=pivot)
+    assert fitted.receipt.action == "compact"
+    assert fitted.receipt.tokens_after < before
+    assert fitted.checkpoint is not None

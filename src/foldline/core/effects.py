@@ -47,10 +47,6 @@ class ViewPlan:
     """The size of the view right after the last fold; 0 where nothing was folded."""
     in_row: int = 0
     """Folds in a row, this one included, that gained too little."""
-    missing: int = 0
-    """How many of the user's rules found no room in the checkpoint …"""
-    most: int = 0
-    """… when the view could have so many tokens."""
     pins: tuple[int, ...] = ()
     """Messages before `start` that are shown in front of the checkpoint."""
     settings: PruneSettings | None = None
@@ -64,6 +60,10 @@ class ViewPlan:
     carried_as: str = ""
     """The identity that a clamped message had when it was clamped, by which the view names the whole on every turn:
     the identity itself changes when a client moves its cache marks."""
+    missing: int = 0
+    """How many of the user's rules found no room in the checkpoint …"""
+    most: int = 0
+    """… when the view could have so many tokens."""
 
     @property
     def front(self) -> tuple[int, ...]:

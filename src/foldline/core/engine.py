@@ -42,6 +42,8 @@ _REMOTE = (
     "previous_response_id or conversation, or let the provider compact it"
 )
 
+NOT_SMALLER = "a view with it would not be smaller"
+
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -237,8 +239,11 @@ class _Turn:
             return (yield from self._resting(ground, decision))
         fits = before.tokens <= self.budget.room and not self._too_heavy(before)
         if folded.tokens >= before.tokens and fits and not decision.anew:
-            self._note("no-progress", "the checkpoint would not be smaller than what it replaces")
-            return _with_attempts((yield from self._resting(ground, decision)), folded.written)
+            shorter = yield from self._shorter(ground, options, decision, folded, before.tokens)
+            if shorter is None:
+                self._note("no-progress", "the checkpoint would not be smaller than what it replaces")
+                return _with_attempts((yield from self._resting(ground, decision)), folded.written)
+            folded = shorter
         storm = (Notice("storm", decision.reason),) if decision.storm else ()
         self.notices += storm
         for notice in (*storm, *folded.shown.notices):
@@ -248,6 +253,26 @@ class _Turn:
         if lost:
             return (yield from self._beaten(ground, decision, lost))
         return self._view(folded.view, decision, ground, plan=plan, folded=folded)
+
+    def _shorter(
+        self, ground: Ground, options: Options, decision: Decision, folded: Folded, before: int
+    ) -> Generator[Effect, Any, Folded | None]:
+        """Where somebody asked for a fold and did not say how small: one with half of what the fold replaces, if that
+        makes the view smaller."""
+        if not options.force or options.ahead or options.to is not None:
+            return None
+        kept = folded.tokens - self.scale.alone((folded.checkpoint.message,))
+        options = replace(options.without_models(), to=max(kept + (before - kept) // 2, 1))
+        decision = replace(decision, target=options.to or 1)
+        try:
+            found = yield from guided(ground, options, self.budget, self.meter, decision, self.story.as_it_is())
+        except CannotFit:
+            return None
+        self.scale.count_anew()
+        if found is None or found.tokens >= before:
+            return None
+        asked = (attempt.not_taken(NOT_SMALLER) for attempt in folded.written.attempts)
+        return replace(found, written=replace(found.written, attempts=(*asked, *found.written.attempts)))
 
     def _with_surroundings(self) -> Generator[Effect, Any, Options]:
         """The options with what the agent keeps besides. It is read now, and is part of the checkpoint from now on."""
@@ -372,7 +397,7 @@ def _with_fold(receipt: Receipt, folded: Folded) -> Receipt:
 
 def _with_attempts(view: View, written: Written) -> View:
     """The view at rest, with the account of a model that was asked in vain."""
-    attempts = tuple(attempt.not_taken("a view with it would not be smaller") for attempt in written.attempts)
+    attempts = tuple(attempt.not_taken(NOT_SMALLER) for attempt in written.attempts)
     return replace(view, receipt=replace(view.receipt, attempts=attempts))
 
 
