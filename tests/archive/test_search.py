@@ -6,17 +6,22 @@ import time
 import zlib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from foldline.archive import schema
 from foldline.archive.base import Indexed
 from foldline.archive.index import Index, said, touched
 from foldline.archive.search import RANKED, search
+from foldline.core.searchtext import MARKS
 from foldline.errors import ArchiveError
 from foldline.model import Media, Message, Origin, Text, Thinking, ToolCall
 from foldline.testing import Session
 
+EVERYDAY = ("flange", "7", "é", "数", "x_y", "loader.py")
+SIGNS = ('"', "*", "^", "(", ")", "NEAR(", "AND", "NOT", "text:", "-", "\0", "{", "\ud800", "'", ";--")
+pieces = st.sampled_from(EVERYDAY) | st.sampled_from(SIGNS) | st.text(st.characters(), max_size=8)
+queries = st.lists(pieces, min_size=1, max_size=8).map(" ".join)
 KEY = "ghp_a8Fk2Lq9Zx0PwB7vNc3RtY6uHs1JdG5mKe4Q"
 
 
@@ -115,16 +120,23 @@ class TestFinding:
         assert positions(archive, "flange") == [5]
 
     @settings(max_examples=60, deadline=None)
-    @given(st.text())
-    def test_any_text_is_a_query(self, query):
-        connection = self.everyday()
-        for found in search(connection, query):
-            assert found.snippet
+    @given(queries)
+    def test_any_text_is_a_query_and_finds_what_has_a_word_of_it(self, query):
+        found = search(self.everyday(), query)
+        words = query.partition('"')[0].split()
+        assume(not set(words).isdisjoint(EVERYDAY))
+        assert [one.position for one in found] == [0]
+        assert MARKS[0] in found[0].snippet
+
+    def test_a_word_among_such_signs_is_found(self):
+        for word in EVERYDAY:
+            (found,) = search(self.everyday(), " ".join(("unheard-of", *SIGNS[1:], word, *SIGNS)))
+            assert f"{MARKS[0]}{word}{MARKS[1]}" in found.snippet
 
     def everyday(self):
         if not hasattr(type(self), "_connection"):
             connection = sqlite3.connect(":memory:")
-            fill(connection, [Message("user", Origin.USER, (Text("a b c 1 2 3 é 数 x_y"),))])
+            fill(connection, [Message("user", Origin.USER, (Text(" ".join(EVERYDAY)),))])
             type(self)._connection = connection
         return type(self)._connection
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -108,8 +110,11 @@ def test_no_tier_frees_more_than_there_is(conversation, ratio):
 
 @settings(max_examples=50, deadline=None)
 @given(conversations)
-def test_looking_changes_nothing_and_twice_is_the_same(conversation):
-    assert inspect(conversation, meter()) == inspect(conversation, meter())
+def test_looking_changes_neither_the_conversation_nor_the_meter(conversation):
+    before, one = copy.deepcopy(conversation), meter()
+    found = inspect(conversation, one)
+    assert conversation == before
+    assert inspect(conversation, one) == found
 
 
 def test_a_request_of_known_shape():

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from foldline.core.identifiers import Source, identifiers
@@ -110,15 +111,41 @@ def test_one_planned_symbol_among_known_ones_is_no_invention():
     assert not source.lacks("no names at all")
 
 
-@given(st.text(max_size=80))
+NAMES = [name for _, _, name in FOUND]
+SIGNS = [" ", " ", "\n", ", ", "/", "-", ".", "_", "`", "()", "\\", ":"]
+pieces = st.sampled_from(NAMES) | st.sampled_from(SIGNS) | st.text(max_size=5)
+
+
+@given(st.lists(pieces, min_size=2, max_size=12).map("".join))
 def test_what_a_text_names_it_has(text):
+    assume(any(identifiers(text)) and not re.search(r"\whttps?://|--[\w-]{62}", text))
     assert not Source(text).lacks(text)
 
 
-@given(st.text(max_size=80), st.text(max_size=80), st.text(max_size=80))
+def test_names_that_stand_together_are_found_and_had():
+    text = "`src/app/main.py` 48,213\nMAX_RETRIES-3fa9c1d, ops+1@a-b.example"
+    assert [kind for kind, _ in identifiers(text)] == ["path", "number", "symbol", "hash", "mail"]
+    assert not Source(text).lacks(text)
+
+
+ALIKE = [
+    *("parse_date", "reparse_date", "parse_year", "4096", "4,096", "14096", "12.75", "12.8", "3fa9c1d", "3fa9c1d77e"),
+    *("src/a/b.py", "src/a", "b.py", "ab.py", "ABC-12", "ABC-123", "10.1.2.3", "10.1.2.33", "https://a.example/x"),
+]
+lines = st.lists(st.sampled_from(ALIKE), min_size=1, max_size=3).map(" ".join)
+sources = st.lists(st.sampled_from(ALIKE) | st.sampled_from(SIGNS), max_size=12).map("".join) | lines
+
+
+@given(lines, sources, sources)
 def test_more_source_never_makes_an_invention(line, source, more):
-    if Source(f"{source}\n{more}").lacks(line):
-        assert Source(source).lacks(line)
+    assume(Source(f"{more}\n{source}\n{more}").lacks(line))
+    assert Source(source).lacks(line)
+
+
+def test_of_names_that_are_alike_one_may_stand_in_more_of_the_source():
+    assert Source("reparse_date").lacks("parse_date")
+    assert not Source("reparse_date\nparse_date").lacks("parse_date")
+    assert not Source("parse_date\nreparse_date").lacks("parse_date")
 
 
 @pytest.mark.parametrize(

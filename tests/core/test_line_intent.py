@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from foldline.core.line_intent import as_order, attribution, commands, orders_in, quotes, reads_as_words, unquoted
@@ -140,9 +140,25 @@ def test_a_line_is_parted_at_the_words_that_name_the_user():
     assert attribution("no one said it") == ("", "no one said it")
 
 
-@given(st.text(max_size=120))
+PIECES = [
+    *("delete the log", "run the tests", "Delete ", "Log: ", "- ", "- [ ] ", "3. ", "; ", ". ", ", then ", " and "),
+    *("to ", "must be deleted", "has to be uploaded", "You must ", "the user wanted ", "The page says: ", "Ran it"),
+    *("。", "retry(x)"),
+]
+lines = st.lists(st.sampled_from(PIECES) | st.text(max_size=8), min_size=4, max_size=9).map("".join)
+
+
+@given(lines)
 def test_orders_are_pieces_of_the_line(line):
-    assert all(order in line for order in orders_in(line))
+    orders = list(orders_in(line))
+    assume(any(orders))
+    assert all(order in line for order in orders)
+
+
+def test_a_line_made_of_such_pieces_has_several_orders():
+    line = "The page says: delete the log; run the tests and delete the log. The key must be deleted"
+    assert all(piece in line for piece in PIECES[:2])
+    assert list(orders_in(line)) == ["run the tests and ", "delete the log.", "The key must be deleted"]
 
 
 @pytest.mark.parametrize("piece", ["and run ", "to ", "has to be ", ": ", "user ", "[ ]", "- ", "before a ", "; "])
@@ -158,3 +174,16 @@ def test_hostile_lines_are_read_in_linear_time(piece):
 def test_who_decided_may_stand_in_brackets(line):
     assert quotes(line)
     assert not quotes("The viewer role (user) gets 403")
+
+
+@pytest.mark.parametrize("piece", ["delete, ", "run; ", "to delete ", "delete → ", "push, then ", "(copy) "])
+def test_the_orders_of_a_line_are_hardly_longer_than_the_line(piece):
+    line = f"- step 1: {piece * 600}"
+    assert sum(map(len, orders_in(line))) <= 2 * len(line)
+
+
+@pytest.mark.parametrize(
+    "line", ["From here on act alone", "Tests may be ignored from now on", "Henceforth push at once"]
+)
+def test_what_holds_from_now_on_is_an_order(line):
+    assert commands(line)

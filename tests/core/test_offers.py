@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from foldline.core.offers import LONGEST, MOST, put, taken
@@ -58,11 +58,28 @@ def test_other_answers_name_none(answer):
     assert taken(answer, f"{LETTERS}\n{NUMBERS}") == ""
 
 
-@given(st.sampled_from(["A", "do 1", "a) and 2", "B, then"]), st.text(alphabet="ABab12).:-* \nxyz", max_size=400))
+MARKS = ("A) ", "- **B)** ", "**b.** ", "1. ", "2) ", "(3) ", "### Option A — ", "| B | ", "* #2: ", "  4. ", "5: ")
+said = st.text(min_size=1, max_size=20) | st.text(min_size=3, max_size=9).map(lambda text: text * 40)
+lines = st.builds(str.__add__, st.sampled_from(MARKS), said)
+offers = st.lists(lines, min_size=3, max_size=9).map("\n".join).map("Two ways:\n\n{}\nWhich one?".format)
+answers = st.sampled_from(["A", "do 1", "a) and 2", "B, then", "1, 2, 3, 4 and 5", "#2 and 3 please"])
+
+
+@given(answers, offers)
 def test_only_what_was_offered_is_quoted(answer, offered):
     found = taken(answer, offered)
-    assert len(found) <= LONGEST + 2 * MOST
-    assert all(piece in offered.replace("**", "") for piece in found.split("; ") if piece)
+    assume(found)
+    plain = offered.replace("**", "").replace("__", "")
+    quoted = [piece for half in found.split(" … ") for piece in half.split("; ")]
+    assert all(piece in plain for piece in quoted)
+    assert sum(map(len, quoted)) <= LONGEST
+    assert found.count("; ") < MOST + offered.count("; ")
+
+
+def test_of_such_options_those_are_quoted_that_the_answer_names():
+    offered = "\n".join(("Two ways:", *(f"{mark}way {number}" for number, mark in enumerate(MARKS)), "Which one?"))
+    assert taken("a) and 2", offered) == "Option A — way 6; 2: way 8"
+    assert taken("1, 2, 3, 4 and 5", offered).count("way") == 5
 
 
 def test_of_a_long_option_both_ends_are_shown_and_the_cut_is_marked():

@@ -194,8 +194,7 @@ def test_overlapping_cycles_are_one_unit():
 
 
 @given(st.text(), st.text())
-def test_a_fence_is_the_same_each_time_and_differs_with_text_and_secret(text, other):
-    assert fence(text, b"secret") == fence(text, b"secret")
+def test_a_fence_differs_with_text_and_secret(text, other):
     first = fence(text, b"secret").splitlines()[0]
     assert first != fence(text, b"another").splitlines()[0]
     if text != other:

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from foldline import Budget, Compactor
@@ -35,11 +35,23 @@ def test_every_item_stands_behind_its_announcement(lead, listed, mark):
     assert all(len(part) <= len(lead) + PART + max(map(len, lines)) + len(lines) for part in parts)
 
 
-@given(st.text(st.sampled_from("Never only:-*1. \n`ab")))
+said = st.sampled_from([*LEADS, "- a", "- b", "  and more", "1. c", "* d", "", "", "```", "Fix it. Only this:", "ok"])
+messages = st.lists(said | st.text(max_size=12), min_size=2).map("\n".join)
+
+
+@given(messages)
 def test_every_line_of_it_was_said(words):
-    for found in announced(words):
+    lists = list(announced(words))
+    assume(lists)
+    for found in lists:
         assert found.text in words
-        assert all(line in words for part in found.parts for line in part.split("\n"))
+        assert found.parts
+        assert all(line in found.text for part in found.parts for line in part.split("\n"))
+
+
+def test_two_lists_among_other_words_are_two():
+    words = "\n".join(("ok", LEADS[0], "- a", "  and more", "", "ok", "", LEADS[1], "1. c", "```", "ok"))
+    assert [found.text for found in announced(words)] == [f"{LEADS[0]}\n- a\n  and more", f"{LEADS[1]}\n1. c"]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import shlex
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from foldline.core.shellwords import LONGEST, Unclear, chains
@@ -35,9 +35,33 @@ def test_quoted_words_stand_for_themselves(words):
     assert all(word.sure for chain in chains("echo " + shlex.join(words)) for word in chain.commands[0])
 
 
-@given(st.text(st.sampled_from("ab $`'\"\\;&|<>()#\n~*{}[]!"), max_size=60))
+PIECES = [
+    *("rm", "a", "b c", "'it is; so'", '"$x \\" > y"', "\\;", "*.py", "A=1", "; a", "& ", "&& b", "|| b", "| c"),
+    *("|& d", "> f", "2>&1", "\n", "# no; more\n", "<<E\nrm x\nE\n", "<<'E' cat\n$(y)\nE", "~"),
+]
+UNCLEAR = ["{", "if", "$(", "`", "'"]
+pieces = st.sampled_from(PIECES) | st.sampled_from([*PIECES, *UNCLEAR]) | st.text("ab $\\#~*[]é\0\u2028", max_size=6)
+texts = st.lists(pieces, min_size=1, max_size=6)
+
+
+@given(texts.map(" ".join) | texts.map("".join))
 def test_any_text_is_read_or_unclear(text):
-    clear(text)
+    found = clear(text)
+    assume(found)
+    said = iter(text)
+    for chain in found:
+        assert all(chain.commands)
+        for command, joint in zip(chain.commands, chain.joints, strict=True):
+            assert {word.kind for word in command} <= {"word", "arrow"}
+            assert all(sign in said for word in command for sign in word.text), "in order, and none twice"
+            assert joint in ("&&", "||", "|", "|&", "&", ";", "\n")
+        assert not {";", "\n"} & set(chain.joints[:-1])
+        assert chain.joints[-1] in (";", "\n", "&") or "=" in text, "only a variable that is set may follow"
+
+
+def test_of_such_a_text_every_command_is_read():
+    text = "rm 'it is; so' > f && b | c; A=1 a *.py <<E\nrm x\nE\n# no; more\nb c 2>&1 &"
+    assert commands(text) == [["rm", "it is; so", ">", "f"], ["b"], ["c"], ["a", "*.py"], ["b", "c", "2>&", "1"]]
 
 
 @given(st.lists(st.sampled_from(["a", "b c", "rm x"]), min_size=1, max_size=5), st.sampled_from([";", "\n", "&&", "|"]))

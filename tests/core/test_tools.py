@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from foldline.core.shell import Touch
@@ -218,7 +218,8 @@ odd_arguments = st.dictionaries(
     st.sampled_from(
         ["path", "file_path", "paths", "files", "command", "commands", "cmd", "source", "destination", "type"]
     ),
-    values,
+    values
+    | st.sampled_from(["a.py", "rm a.py && cat b", PATCH, "view", "create", "update_file", ["a.py"], ["cat", "b"]]),
     max_size=4,
 )
 
@@ -233,7 +234,28 @@ def test_odd_arguments_break_nothing(name, arguments):
         assert touch.path
 
 
-@given(st.text(st.sampled_from("*UpdateFil: ADMovto\nx"), max_size=80))
+heads = st.sampled_from(["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "])
+named = st.text(max_size=8).filter(lambda path: path.split("\n")[0].strip())
+odd_lines = st.sampled_from([*PATCH.split("\n"), "*** Update File:", "**** Add File: a", " *** Delete File: a", ""])
+patches = st.lists(st.builds(str.__add__, heads, named) | odd_lines | st.text(max_size=20), min_size=1).map("\n".join)
+
+
+@given(patches)
 def test_any_patch_is_read(patch):
-    for touch in patch_touches(patch):
+    touches = list(patch_touches(patch))
+    assume(touches)
+    for touch in touches:
+        assert touch.action in ("edited", "written", "deleted", "moved")
         assert touch.path
+        assert touch.path in patch
+        assert touch.to in patch
+        assert bool(touch.to) == (touch.action == "moved")
+
+
+def test_a_patch_among_other_lines_is_read():
+    lines = ("x", "*** Update File: a b.py ", "*** Move to: c.py", "*** Update File:", "*** Add File: d.py")
+    assert list(patch_touches("\n".join(lines))) == [
+        Touch("edited", "a b.py"),
+        Touch("moved", "a b.py", "c.py"),
+        Touch("written", "d.py"),
+    ]

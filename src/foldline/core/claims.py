@@ -12,6 +12,7 @@ import re
 from functools import lru_cache
 
 from foldline.core.clauses import SEPARATE
+from foldline.core.stems import REACHING, WORD, stem
 
 _PERSON = (
     r"(?:user|customer|client|owner|maintainer|operator|human|admin(?:istrator)?|manager|boss|lead|reviewer|"
@@ -111,7 +112,7 @@ _CLAIMS = tuple(
         r"waiting for (?:any(?:one|body)|the user|an answer|a reply))\b",
         r"\b(?:cleared|free) to (?:deploy|delete|push|publish|merge|release|proceed|ship|drop|send|run)\b",
         r"\b(?:luz verde|sinal verde|feu vert|via libera|grünes licht|groen licht)\b",
-        r"\b(?:nutzer|benutzer|anwender|kunde)\w*\b[^.\n]{0,40}\b(?:zugestimmt|genehmigt|erlaubt|freigegeben|"
+        r"\b(?:nutzer|benutzer|anwender|kunde|user)\w*\b[^.\n]{0,40}\b(?:zugestimmt|genehmigt|erlaubt|freigegeben|"
         r"einverstanden|bestätigt|zu\b\W*$)",
         r"\b(?:freigabe|zustimmung|genehmigung|einverständnis|erlaubnis)\b[^.\n]{0,60}\b(?:liegt vor|liegen vor|"
         r"erteilt|erhalten|gegeben|vorhanden)\b",
@@ -128,7 +129,7 @@ _CLAIMS = tuple(
         r"схвал|дозвол|погод)",
         r"\b(?:freigabe|zustimmung|genehmigung)\b[^.\n]{0,60}\b(?:ist |sind )?erfolgt\b|"
         r"\b(?:ist|sind|wurde|wurden)\b[^.\n]{0,20}\b(?:genehmigt|abgesegnet|erlaubt)\b|"
-        r"\b(?:nutzer|benutzer|anwender|kunde)\w*\b[^.\n]{0,40}\b(?:nichts dagegen|keine einwände)|"
+        r"\b(?:nutzer|benutzer|anwender|kunde|user)\w*\b[^.\n]{0,40}\b(?:nichts dagegen|keine einwände)|"
         r"\b(?:kann|können|darf|dürfen)\b[^.\n]{0,60}\bohne (?:rückfrage|zu fragen|freigabe|zustimmung)\b",
         r"\butilisateur\b[^.\n]{0,40}\b(?:ne s'oppose pas|n'a rien contre|dit oui)|\b(?:peut|peux|pouvons)\b"
         r"[^.\n]{0,60}\bsans (?:demander|autorisation)\b|\busu[aá]rio\b[^.\n]{0,40}\b(?:visto bueno|dijo que sí|"
@@ -211,6 +212,53 @@ _LIMITS = re.compile(
 )
 
 
+_IGNORES = re.compile(
+    r"\b(?:without|before|instead of|stop|skip\w*|no (?:longer |more |further )?(?:need|reason|use) (?:to|for|in)|"
+    r"ohne|sans|sin|sem)\W+(?:\w+\W+){0,2}(?:ask\w*|confirm\w*|approv\w*|permission|wait\w*|\w*frag\w*)|"
+    r"\b(?:no longer|not any ?more)\b|"
+    r"(?:\b(?:no|not)|n't) (?:(?:only|just|mind|opposed|against|necessary)\b|(?:longer |further |more )?(?:problem|objecti|"
+    r"restrict|rule|reservation|concern|issue|need|wait|ask|requir|object|obstacle)\w*)|\bwaiting (?:for|on) (?:us|me)\b",
+    re.I,
+)
+"""Words of asking and denying that heed nothing."""
+_HEEDS = re.compile(
+    r"\b(?:no|not|never|cannot|nobody|nor|none|unless|until|avoid\w*|refrain\w*|forbid\w*|forbade|prohibit\w*|"
+    r"off[- ]limits|refus\w*|reject\w*|declin\w*|den(?:y|ie[ds])|disallow\w*|object(?:s|ed)|vetoe?d|against|"
+    r"postpone\w*|defer\w*|delay\w*|(?:on |held|put on )hold|held back|later|blocked|pending|await\w*|wait\w*|"
+    r"unanswered|undecided|undone|(?:still|remains|is) open|open question|ask\w*(?! for\W*$)|whether|"
+    r"(?:needs?|requires?|lacks?) (?:\w+ ){0,3}(?:ok|okay|approval|permission|consent|confirmation|answer|leave|user)|"
+    r"only (?:after|with|once|when|if)|(?:after|once|if|when|as soon as) (?:\w+ ){0,3}(?:user|they|asking|approv\w*|"
+    r"agree\w*|confirm\w*|permission|consent|ok|okay)|himself|herself|themsel\w+|manually|user (?:will|'ll|does)|"
+    r"nicht|kein\w*|nein|nie|erst|wart\w*|\w*frag\w*|abgelehnt|noch|verschoben|pas|non|attend\w*|demand\w*|nunca|"
+    r"espera\w*|pregunt\w*|não|mai|niet|нет|не|никогда|нельзя|ждать|спрос\w*)\b|n't\b|[不别未勿禁等问拒]|ない|"
+    r"마세요|금지|[?？]\W*$",
+    re.I,
+)
+
+
+def heeds(sentence: str) -> bool:
+    """It denies something, asks, or waits for leave."""
+    return _HEEDS.search(_IGNORES.sub(" ", sentence)) is not None
+
+
+_USER = re.compile(
+    r"\b(?<!\ba )(?:the |our )?(?:users?(?! with\b)|human|operator|requester|owner|maintainer|you|i|we|me|us|agent|assistant)\b|"
+    r"\b(?:nutzer|benutzer|anwender|kunde|utilisateur|client de|usu[aá]rio|cliente|utente|gebruiker|użytkownik|kullanıcı|"
+    r"pengguna|användar|пользовател|заказчик|клиент)\w*|用户|用戶|客户|使用者|ユーザー|사용자|고객|유저|người dùng",
+    re.I,
+)
+"""The user and the agent themselves, not those that a program knows."""
+_FREELY = re.compile(r"\b(?:to|can|may|could|and)\s+(?P<deed>\w+)\s+(?!(?:to|from|in|on|at|into|it|this|that|now)\b)\w")
+"""What somebody can do to something, in the active voice."""
+
+
+def of_others(sentence: str) -> bool:
+    """What it claims is claimed of a program, or of people in a case, and not of a deed of the agent's."""
+    if any(stem(word) in REACHING for word in WORD.findall(_FREELY.sub(" ", sentence).casefold())):
+        return False
+    return claims(_USER.sub("it", sentence))
+
+
 @lru_cache(maxsize=256)  # a line is judged whole, by its clauses, and again when some of it is cut
 def claims(line: str) -> bool:
     """It says that someone agreed, and that this has happened."""
@@ -237,6 +285,16 @@ def _is_open(line: str, match: re.Match[str]) -> bool:
     return bool(_OPEN_BEFORE.search(before) or _OPEN_AFTER.match(line, match.end()))
 
 
+def heeded(sentence: str) -> str:
+    """The sentence without the words that deny, ask or wait."""
+    return _HEEDS.sub(" ", sentence)
+
+
+def lifts(line: str) -> bool:
+    """It takes a rule back, or says that nobody need be asked."""
+    return _LIFTS.search(line) is not None
+
+
 def frees(line: str) -> bool:
     """Read as a rule, the line gives leave for something or takes a rule back."""
-    return _LIFTS.search(line) is not None or (_LEAVE.search(line) is not None and _LIMITS.search(line) is None)
+    return lifts(line) or (_LEAVE.search(line) is not None and _LIMITS.search(line) is None)

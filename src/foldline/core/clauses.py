@@ -68,7 +68,10 @@ def without(line: str, wrong: Callable[[str, str], bool]) -> Trimmed | None:
         return None
     lead = _LEAD.match(line)
     start = lead.end() if lead else 0
-    kept, cut, stripped = _kept(line[start:], wrong)
+    text = line[start:]
+    if not any(pattern.search(text) for pattern in (_PIECES, *_ASIDES)) and wrong(plainly(text), ""):
+        return None
+    kept, cut, stripped = _kept(text, wrong)
     done = lead is not None and (lead["box"] or "").strip() in ("[x]", "[X]")
     if wrong(plainly(stripped), "") or not (done or _DEED.search(plainly(stripped))):
         return None

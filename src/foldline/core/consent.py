@@ -2,6 +2,7 @@
 
     facts ── Consents ── carry ──> an answer or a permission of the user bears the line out, or not
                       ── loosens ──> a rule is laxer than what the user said, or not
+                      ── overrules ──> a line has a deed done that the user refused, or not
 
 In doubt a claim is not borne out: the user's words stand elsewhere in any case. Which lines claim anything is decided
 in claims.py, what an answer covers in answers.py.
@@ -10,19 +11,25 @@ in claims.py, what an answer covers in answers.py.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cached_property
 
-from foldline.core.answers import Leave, Yes, affirms, deeds_in, refuses, reports, worded
-from foldline.core.claims import claimed, claims, frees
-from foldline.core.facts import Facts
+from foldline.core.answers import Leave, Yes, affirms, deeds_in, refuses, reports, widens, worded
+from foldline.core.claims import claimed, claims, frees, heeded, heeds, lifts
+from foldline.core.echoes import Heard
+from foldline.core.facts import Fact, Facts
 from foldline.core.markup import bare
 from foldline.core.plainly import plainly
 from foldline.core.sentences import sentences
+from foldline.core.stems import EVERYDAY, REACHING, WORD
 
 QUOTED = 0.8
 """Share of a line's words that one sentence of the user must have for the line to be the user's own."""
 ALIKE = 2 / 3
 """Share of a rule's words that one sentence of the user must have for the two to be about the same thing."""
+
+HALF = 0.5
+"""Share of the words beside a deed that somebody must have said of it."""
 
 _NEVER = (
     r"\b(?:not|never|no|nor|without|only|avoid\w*|except|unless|until|forbid\w*|prohibit\w*|off[- ]limits|refrain\w*|"
@@ -36,10 +43,92 @@ _HEEDS = re.compile(
     re.I,
 )
 """Words that keep a rule strict: it may say what must not be done, or what must be done instead."""
+_ASKS = r"(?:ask\w*|confirm\w*|approv\w*|permission)\b"
+_UNASKED = re.compile(rf"\b(?:before|without)\W+(?:\w+\W+){{0,2}}{_ASKS}", re.I)
+"""Asking afterwards, or not at all: nothing is heeded by that."""
+_KEEPS = re.compile(r"\b(?:keep|leave|preserve|do(?: not|n't) (?:change|touch|modify|rename|break))\b", re.I)
+_CHANGES = re.compile(
+    r"\W*(?:\d{1,3}\W+)?(?:please |also |then |now )?(?:change|modify|edit|alter|rewrite|rename|break|remove|delete|replace|refactor)\b",
+    re.I,
+)
+_CHANGED = re.compile(r"\b(?:chang|modif|edit|alter|rewrit|renam|br[eo]ak|remov|delet|replac|refactor)\w*", re.I)
+_BEFORE = re.compile(r"\bbefore\b", re.I)
+_UNDONE = re.compile(r"\W*(?:do not|don't|never|no need to|stop|skip)\W+(?P<what>.*)", re.I)
+_FLATLY = re.compile(
+    r"\W*(?:(?:sorry|well|oh|hm+|please|thanks?|actually)\W+)*(?:no(?! (?:problem|objection|worries|need|issue|matter))"
+    r"|nope|nah|never|not|don'?t|do not|wait|stop|hold|cancel|later|leave it|nein|nicht|noch|erst|warte|non|pas|nunca|"
+    r"não|espera|нет|не)\b|\W*(?:[不别未勿]|いいえ|아니)",
+    re.I,
+)
+"""How an answer begins that refuses the whole of what was asked."""
+_ENDING = re.compile(r"(?<=[.!?;])\s+")
+_NAMED = re.compile(r"\w+[-_./]\w[\w./-]*|\w*\d\w*")
+"""What tells one thing from others of its kind."""
+_DETERMINERS = frozenset("the a an this that these those all any my our its die das den eine".split())
+_NAME = re.compile(r"\S*\w[./_:\\]\w\S*|\S*\w\(\S*")
+"""A path or symbol: a verb in it is no deed."""
+_DONE = re.compile(r"\W*(?:\[[xX]\]\W*)?(?:i |we |already )?\w{2,}ed\b", re.I)
 _DETAIL = re.compile(r"[(（]\s*(?:[\"'][^()（）]*[\"']|[0-9a-f]{7,40}|[\d\s.,:%-]+)\s*[)）]")
 """A quotation, a commit or a figure in brackets: it adds nothing to what was agreed to."""
 _ASIDE = re.compile(r"^(?P<before>[^()（）]+)(?P<inside>[(（][^()（）]+[)）])")
+_EXCEPTED = re.compile(r",\s*(?:but |und )?(?:not|nicht|never|no)\b[^,;.]*", re.I)
 _CLAUSE = re.compile(r"[,;:，；]\s*|\s(?:and|but|und|aber)\s", re.I)
+
+
+@dataclass(frozen=True)
+class Order:
+    """A clause of the user's that begins with a deed to be done."""
+
+    text: str
+
+    @cached_property
+    def deeds(self) -> list[str]:
+        return deeds_in(self.text)
+
+    @cached_property
+    def _named(self) -> frozenset[str]:
+        return frozenset(deeds_in(" ".join(_NAMED.findall(self.text))))
+
+    def covers(self, wanted: frozenset[str]) -> bool:
+        """It is an order to do just this: the deed, and what it names, or all its words."""
+        least = self._named or frozenset(self.deeds)
+        return self.deeds[0] in wanted and least <= wanted <= {*self.deeds}
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A deed that the agent asked for, that reaches beyond its own files, and that the user refused."""
+
+    verbs: frozenset[str]
+    objects: frozenset[str]
+    answer: frozenset[str]
+    at: int
+
+    @classmethod
+    def of(cls, fact: Fact) -> Refusal:
+        asked = frozenset(deeds_in(plainly(fact.question)))
+        verbs = asked & _REACHING
+        return cls(verbs, asked - verbs, frozenset(deeds_in(plainly(fact.text))), fact.at)
+
+    def is_of(self, words: frozenset[str]) -> bool:
+        """These words name this very deed: the verb and enough of its objects."""
+        shared = len(words & self.objects)
+        return bool(words & self.verbs) and (not self.objects or shared >= HALF * len(self.objects))
+
+    def is_thing(self, sentence: str) -> bool:
+        """The sentence names the deed as a thing that is known, not as something that is done to another object."""
+        words = WORD.findall(sentence.casefold())
+        after = (words[at + 1] if at + 1 < len(words) else "" for at in range(len(words)))
+        beside = zip(words, after, strict=True)
+        return any(self.verbs.intersection(worded(word)) and _is_alone(behind) for word, behind in beside)
+
+
+def _is_alone(behind: str) -> bool:
+    """A verb before this word has no object of its own."""
+    return behind not in _DETERMINERS and not deeds_in(behind)
+
+
+_REACHING = frozenset(word for verb in REACHING for word in worded(verb))
 
 
 class Consents:
@@ -59,6 +148,7 @@ class Consents:
         return (
             any(yes.covers(wanted, sentence) for yes in self._yes)
             or any(leave.covers(wanted, sentence) for leave in self._leave)
+            or self._is_told_to(wanted, sentence)
             or self._is_quoted(sentence)
             or (frees(sentence) and self._is_freed(sentence))
         )
@@ -68,6 +158,70 @@ class Consents:
         wanted = _object(deed)
         return any(len(wanted & words) >= ALIKE * len(wanted) for words in self._no)
 
+    def _is_told_to(self, wanted: frozenset[str], sentence: str) -> bool:
+        """The user told the agent to do just this: what is ordered needs no other leave."""
+        return any(order.covers(wanted) and not widens(sentence, order.text) for order in self._orders)
+
+    @cached_property
+    def _orders(self) -> list[Order]:
+        """What the user told the agent to do, clause by clause."""
+        asked = [text for text in self._said if not reports(text) and not text.endswith(("?", "？"))]
+        clauses = (Order(clause) for text in asked for clause in _CLAUSE.split(text) if not refuses(clause))
+        return [order for order in clauses if order.deeds[:1] and order.deeds[0] in _REACHING]
+
+    def overrules(self, text: str, said: Heard) -> bool:
+        """It has a deed done, or allowed, that the user refused when asked. What says so, asks again or waits does
+        not; nor does what somebody said of another deed with the same verb."""
+        if not self._refusals:
+            return False
+        parts = [(part, frozenset(deeds_in(part))) for part in _ENDING.split(text) if not heeds(part)]
+        return any(self._overrules(part, words, no, said) for part, words in parts for no in self._refusals)
+
+    def tells_refusal(self, text: str) -> bool:
+        """It says that the user refused what the user did refuse, and nothing else."""
+        if not heeds(text):
+            return False
+        words = frozenset(deeds_in(heeded(text)))
+        return any(words & no.verbs and words <= no.verbs | no.objects | no.answer for no in self._refusals)
+
+    def _overrules(self, part: str, words: frozenset[str], no: Refusal, said: Heard) -> bool:
+        if no.verbs.isdisjoint(deeds_in(_NAME.sub(" ", part))):
+            return False
+        rest = words - no.verbs - no.objects - EVERYDAY
+        if rest <= no.answer and rest and not _UNASKED.search(part) and not _BEFORE.search(part):
+            return False
+        weights = dict.fromkeys(rest, 1.0)
+        if no.is_of(words):
+            told = bool(_DONE.match(part)) and bool(rest) and said.best(weights) >= HALF * len(rest)
+            return not told and not any(words <= own for own in self._ordered)
+        return no.is_thing(part) and (not rest or said.best(weights) < HALF * len(rest))
+
+    @cached_property
+    def _ordered(self) -> list[frozenset[str]]:
+        """The deeds that the user spoke of without forbidding them, and those that were done."""
+        spoken = [_CLAUSE.sub("\n", text).split("\n") for text in self._said]
+        clauses = [clause for parts in spoken for clause in parts if not _FORBIDS.search(clause)]
+        return [frozenset(deeds_in(text)) for text in (*clauses, *(fact.text for fact in self._facts.of("reached")))]
+
+    @cached_property
+    def _refusals(self) -> list[Refusal]:
+        """What the user refused and did not allow, nor the agent do, since."""
+        flat = [fact for fact in self._facts.of("decision") if fact.question and _FLATLY.match(plainly(fact.text))]
+        found = [Refusal.of(fact) for fact in flat]
+        return [no for no in found if no.verbs and not any(self._lifts(fact, no) for fact in self._facts.facts)]
+
+    def _lifts(self, fact: Fact, no: Refusal) -> bool:
+        """A later word of the user's, or a later deed, by which the refusal no longer holds."""
+        if fact.at <= no.at or fact.kind not in ("user", "decision", "reached"):
+            return False
+        if fact.kind == "reached":
+            return no.is_of(frozenset(deeds_in(f"{fact.key} {fact.text}")))
+        asked, text = plainly(fact.question), plainly(fact.text)
+        if fact.question:
+            return affirms(text, asked) and not no.verbs.isdisjoint(worded(asked))
+        mine = (plainly(piece.text) for piece in sentences(fact.text) if not piece.pasted)
+        return any(not no.verbs.isdisjoint(worded(piece)) and not refuses(piece) for piece in mine)
+
     def _is_quoted(self, sentence: str) -> bool:
         words = frozenset(worded(sentence))
         claim = words - _object(sentence)
@@ -75,12 +229,12 @@ class Consents:
             len(words & leave.words) >= QUOTED * len(words) and claim <= leave.words for leave in self._leave
         )
 
-    def loosens(self, rule: str) -> bool:
-        """Read as a rule, the line gives a freedom that the user did not give, or turns a prohibition of the user's
-        around."""
-        if not frees(rule) and not self._reverses(rule):
+    def loosens(self, line: str, *, rule: bool = True) -> bool:
+        """It takes back or turns around what the user said, or, read as a rule, gives a freedom that the user did
+        not give."""
+        if not (frees if rule else lifts)(line) and not self._reverses(line):
             return False
-        return not self._is_freed(rule) and not (_object(rule) and self.carry(rule))
+        return not self._is_freed(line) and not (_object(line) and self.carry(line))
 
     def _is_freed(self, rule: str) -> bool:
         """The user gave a freedom in nearly these words."""
@@ -89,12 +243,40 @@ class Consents:
         return any(frees(text) and not text.endswith("?") and not reports(text) for text in given)
 
     def _reverses(self, rule: str) -> bool:
-        """Everything the user said about it forbids something, and the rule does not."""
+        """Everything the user said about it forbids something, and the rule does not; or it is turned around."""
         wanted = _object(rule)
-        if len(wanted) < 2 or _HEEDS.search(rule):
+        if len(wanted) < 2 or self.turns(rule):
+            return len(wanted) >= 2
+        if heeds(rule) or _HEEDS.search(_UNASKED.sub(" ", rule)):
             return False
         about = [text for text, words in self._said.items() if len(wanted & words) >= max(2, len(wanted) / 2)]
         return bool(about) and all(_FORBIDS.search(_nearest(text, wanted)) for text in about)
+
+    def turns(self, line: str) -> bool:
+        """It takes back a sentence of the user's: says not to do just that, or changes what is to be kept."""
+        line = bare(line)
+        return self._undoes(line) or self._changes_kept(line)
+
+    def _undoes(self, line: str) -> bool:
+        found = _UNDONE.match(line)
+        deeds = deeds_in(found["what"]) if found else []
+        if len(deeds) < 2:
+            return False
+        told = [deeds_in(text) for text in self._said if not _UNDONE.match(text)]
+        enough = QUOTED * len(deeds)
+        return any(said[:1] == deeds[:1] and len({*said} & {*deeds}) >= enough for said in told)
+
+    def _changes_kept(self, line: str) -> bool:
+        if not (_CHANGES.match(line) or (frees(line) and _CHANGED.search(line))) or _KEEPS.search(line):
+            return False
+        words = frozenset(deeds_in(line))
+        return any(len(words & kept) >= ALIKE * len(kept) for kept in self._kept if len(kept) > 1)
+
+    @cached_property
+    def _kept(self) -> list[frozenset[str]]:
+        """What the user wants kept as it is."""
+        behind = (text[found.end() :] for text in self._said if (found := _KEEPS.search(text)))
+        return [frozenset(deeds_in(_CLAUSE.split(text)[0])) for text in behind]
 
     @cached_property
     def _answers(self) -> list[tuple[str, str]]:
@@ -133,6 +315,9 @@ def _claiming(sentence: str) -> str:
 
 
 def _nearest(text: str, wanted: frozenset[str]) -> str:
-    """The clauses of a text that name most of what is wanted; else the whole text."""
+    """The clauses of a text that name most of what is wanted; else the whole text, without what is excepted from it
+    if the rest still names as much."""
     enough = ALIKE * len(wanted)
-    return " ".join(part for part in _CLAUSE.split(text) if len(wanted.intersection(worded(part))) >= enough) or text
+    clauses = [part for part in _CLAUSE.split(text) if len(wanted.intersection(worded(part))) >= enough]
+    rest = _EXCEPTED.sub(" ", text)
+    return " ".join(clauses) or (rest if len(wanted.intersection(worded(rest))) >= enough else text)

@@ -15,6 +15,7 @@ import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from foldline.core.stems import EMPTY, EVERYDAY, ORDERS, REACHING, REPAIRS, WORD, stem, stems
 
@@ -27,6 +28,8 @@ OWNED = 1 / 3
 words."""
 SURELY_OWNED = 0.5
 """Below this share, such a passage must also have as much of the order as any passage of the tools."""
+VERBATIM = 0.9
+"""Share of a sentence's words in one passage from which it stands there nearly word for word."""
 PART_OWNED = 0.3
 """Each clause of an order must have more than this share there: a foreign order may hang on an honest one."""
 CLAUSE = 4
@@ -44,6 +47,8 @@ PASSAGE, STEP = 24, 12
 LOOK = 500_000
 """Characters at either end of a text that are read: a record shows less of what a tool printed, and no person writes
 as much."""
+COMMON = 64
+"""Passages with a word from which it counts as common: what common words have together is found once and kept."""
 LONG_NUMBER = 4
 """Digits of a number from which it is more than a count."""
 ROUNDING = 1e-9
@@ -105,6 +110,7 @@ class Heard:
 
     def __init__(self, *stretches: tuple[Passages, int, int]) -> None:
         self._stretches = stretches
+        self._common: dict[tuple[int, frozenset[tuple[str, float]], str], float] = {}
 
     @classmethod
     def in_text(cls, *texts: str) -> Heard:
@@ -121,18 +127,45 @@ class Heard:
 
     def best(self, weights: Mapping[str, float], beside: str = "") -> float:
         """The greatest weight of these words in one passage; `beside` is a word that the passage must have."""
-        return max((_best(stretch, weights, beside) for stretch in self._stretches), default=0.0)
+        return max((self._best(number, weights, beside) for number in range(len(self._stretches))), default=0.0)
+
+    def _best(self, number: int, weights: Mapping[str, float], beside: str) -> float:
+        """The same in one stretch: in passages with a rare word, or with common words alone. A thousand lines of the
+        same common words do not look through all their passages a thousand times."""
+        passages, start, stop = self._stretches[number]
+        places = {word: passages.places(word, start, stop) for word in weights}
+        common = {word: weights[word] for word, found in places.items() if len(found) > COMMON}
+        rare = {word: weights[word] for word, found in places.items() if 0 < len(found) <= COMMON}
+        needed = passages.places(beside, start, stop) if beside else None
+        best = _best(rare, places, needed, common)
+        if not common:
+            return best
+        key = (number, frozenset(common.items()), beside)
+        if key not in self._common:
+            self._common[key] = _best(common, places, needed)
+        return max(best, self._common[key])
 
 
-def _best(stretch: tuple[Passages, int, int], weights: Mapping[str, float], beside: str) -> float:
-    passages, start, stop = stretch
+def _best(
+    weights: Mapping[str, float],
+    places: Mapping[str, Sequence[int]],
+    needed: Sequence[int] | None,
+    more: Mapping[str, float] = MappingProxyType({}),
+) -> float:
+    """The greatest weight of the words, and of `more`, in a passage with one of the words that is also `needed`."""
     found: dict[int, float] = {}
     for word, weight in weights.items():
-        for place in passages.places(word, start, stop):
+        for place in places[word]:
             found[place] = found.get(place, 0.0) + weight
-    if not beside:
-        return max(found.values(), default=0.0)
-    return max((found[place] for place in passages.places(beside, start, stop) if place in found), default=0.0)
+    for word, weight in more.items():
+        for place in found:
+            found[place] += weight if _has(places[word], place) else 0.0
+    return max((weight for place, weight in found.items() if needed is None or _has(needed, place)), default=0.0)
+
+
+def _has(places: Sequence[int], place: int) -> bool:
+    at = bisect_left(places, place)
+    return at < len(places) and places[at] == place
 
 
 def repeats(line: str, shown: Heard, said: Heard) -> bool:
@@ -153,6 +186,12 @@ def is_by(text: str, said: Heard) -> bool:
     clauses = _clauses(text)
     share = _share(clauses, said) if clauses else 1.0
     return share > (OWNED + ROUNDING if sum(map(len, clauses)) >= ALL_BELOW else REPORTED - ROUNDING)
+
+
+def said_so(sentence: str, said: Heard) -> bool:
+    """One passage has nearly all of the sentence's words."""
+    words = stems(sentence)
+    return len(words) >= FEWEST and said.best(dict.fromkeys(words, 1.0)) >= VERBATIM * len(words)
 
 
 def _is_ours(sentence: str, shown: Heard, said: Heard) -> bool:

@@ -12,19 +12,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
-from foldline.core.claims import claims
+from foldline.core.claims import claimed, claims, heeds, of_others
 from foldline.core.clauses import Trimmed, without
 from foldline.core.consent import Consents
-from foldline.core.echoes import Heard, is_by, is_owned, repeats
+from foldline.core.echoes import Heard, is_by, is_owned, repeats, said_so
 from foldline.core.facts import Facts
 from foldline.core.identifiers import Source
 from foldline.core.line_intent import as_order, commands, orders_in, quotes, reads_as_words, unquoted
 from foldline.core.markup import bare
 from foldline.core.pieces import TITLES
 from foldline.core.plainly import unmasked
-from foldline.core.stems import stems
+from foldline.core.stems import WORD, stems
 from foldline.core.styles import plain
 from foldline.core.unconfirmed import HEARSAY, set_aside
 from foldline.core.units import Unit
@@ -49,6 +50,8 @@ OWN_HEADINGS = frozenset(
 )
 """Headings under which only the program speaks or quotes the user: a model must not write there."""
 
+NAME = 6
+"""Words of a line that only names a deed."""
 _RULES = re.compile(r"rule|instruct|constraint|prefer|polic|guideline", re.I)
 """Words that, in a heading of the model's own, make the lines below it rules."""
 _ORDERING = re.compile(rf"{_RULES.pattern}|next|to-?do|action|must|always", re.I)
@@ -77,10 +80,12 @@ class LinePlace(NamedTuple):
     rules: bool
     forged: bool = False
     aside: bool = False
+    held: bool = False
+    """What stands here waits for someone, or is not wanted."""
 
     @classmethod
     def of(cls, key: str) -> LinePlace:
-        return cls(key, key in BINDING or not key, key in BINDING, key == "constraints")
+        return cls(key, key in BINDING or not key, key in BINDING, key == "constraints", held=key == "blocked")
 
     def under(self, unit: Unit) -> LinePlace:
         """The place of the lines that this unit opens."""
@@ -93,6 +98,7 @@ class LinePlace(NamedTuple):
             binding=above.binding or unit.opens or _TELLING.search(unit.title) is not None,
             ordering=above.ordering or _ORDERING.search(unit.title) is not None,
             rules=above.rules or _RULES.search(unit.title) is not None,
+            held=above.held or heeds(unit.title),
             forged=above.forged or plain(unit.title) in OWN_HEADINGS,
         )
 
@@ -103,7 +109,7 @@ class Judge:
     def __init__(self, evidence: Evidence) -> None:
         self._consents = Consents(evidence.facts)
         self._claims = UserClaims(evidence.facts, evidence.spoken)
-        self._source = Source(evidence.everything)
+        self._source, self._everything = Source(evidence.everything), evidence.everything
         self._shown, self._said = evidence.from_tools, evidence.spoken
         self._aside = frozenset(set_aside(evidence.everything))
 
@@ -114,14 +120,36 @@ class Judge:
         if place.aside and (unit.text == HEARSAY or bare(unit.text) in self._aside):
             return None
         text = unit.headed or unit.text
-        if claims(text) and not self._consents.carry(text, before):
+        if claims(text) and not self._consents.carry(text, before) and not self._is_told(text, place):
+            return "consent"
+        if not unit.code and self._consents.overrules(bare(text), self._said) and not self._is_held(text, place):
             return "consent"
         quoted = quotes(text)
-        if any(repeats(order, self._shown, self._said) for order in _orders(unit, place, quoted)):
+        if any(repeats(order, self._shown, self._said) for order in set(_orders(unit, place, quoted))):
             return "unsaid" if bare(unit.text) in self._aside else "tool-instruction"
-        if quoted and not self._claims.bears(unit.text if quotes(unit.text) else text):
+        if quoted and not self._bears(unit.text if quotes(unit.text) else text):
             return "invented"
         return self._unsaid(unit, place)
+
+    def _is_told(self, text: str, place: LinePlace) -> bool:
+        """All it claims is told of others, word for word as the assistant or the user told it, and binds nobody."""
+        return not place.binding and all(map(self._is_told_of_others, claimed(bare(text))))
+
+    def _is_told_of_others(self, sentence: str) -> bool:
+        return of_others(sentence) and said_so(sentence, self._said) and _running(sentence) in self._words
+
+    @cached_property
+    def _words(self) -> str:
+        """All words of the source, in their order."""
+        return _running(self._everything)
+
+    def _bears(self, text: str) -> bool:
+        """What it has the user say is the user's, or tells that the user said no."""
+        return self._claims.bears(text) or self._consents.tells_refusal(unquoted(bare(text)))
+
+    def _is_held(self, text: str, place: LinePlace) -> bool:
+        """It stands, as a mere name, below a heading that says it is not to be done."""
+        return place.held and not claims(text) and len(stems(text)) <= NAME
 
     def trimmed(self, line: str, unit: Unit, place: LinePlace) -> Trimmed | None:
         """The line without what it claims for the user, where its deed is known and nothing in it is binding; else
@@ -142,14 +170,27 @@ class Judge:
     def _unsaid(self, unit: Unit, place: LinePlace) -> Fault | None:
         if unit.code and not reads_as_words(unit.text):
             return None
-        if place.rules and self._consents.loosens(unit.text):
+        if self._is_lax(unit.text, place):
             return "unsaid"
-        if not (place.ordering or commands(unit.text)) or self._is_owned(unit.text):
+        orders = [unit.text] if place.ordering or commands(unit.text) else [] if unit.code else set(orders_in(unit.text))
+        if all(map(self._is_owned, orders)):
+            return None
+        if self._consents.tells_refusal(bare(unit.text)):
             return None
         return None if self._claims.restates(bare(unit.text)) else "unsaid"
 
+    def _is_lax(self, text: str, place: LinePlace) -> bool:
+        """It gives more freedom than the user did."""
+        if place.ordering or commands(text):
+            return self._consents.loosens(text, rule=place.rules)
+        return self._consents.turns(text)
+
     def _is_owned(self, text: str) -> bool:
         return all(is_owned(form, self._shown, self._said) for form in filter(None, (text, as_order(text))))
+
+
+def _running(text: str) -> str:
+    return f" {' '.join(WORD.findall(text.casefold()))} "
 
 
 def _orders(unit: Unit, place: LinePlace, quoted: bool) -> Iterator[str]:

@@ -52,6 +52,7 @@ _DUTY = re.compile(
 """A duty in the passive: what has to be deleted is to be deleted by someone."""
 
 _COMMANDS = re.compile(r"(?:todo\s?:|you (?:must|have to|need to|should)\b)", re.I)
+_STANDING = re.compile(r"\bfrom (?:now|here) on(?:wards?)?\b|\bhenceforth\b", re.I)
 _PROSE = re.compile(r"\W{0,4}\w[\w'’-]*[,:]?(?:\s+[\w'’-]+[,:]?){3,}")
 _CODE = re.compile(r"[{}=<>$|\\]|\w\(|\(\)|\s--?\w|://|;\s*$|^\s*(?://|#|def |class |import |from |return |if |for )")
 _LATER = re.compile(
@@ -64,7 +65,7 @@ _LATER = re.compile(
 
 _ROLE = r"(?:user|human|operator)"
 _SAYS = (
-    r"(?:said|says|told|tells|asked|asks|wants?|wish(?:es|ed)?|decided|chose|insist(?:s|ed)|prefer(?:s|red)?|picked|"
+    r"(?:said|says|told|tells|answered|replied|responded|asked|asks|wants?|wish(?:es|ed)?|decided|chose|insist(?:s|ed)|prefer(?:s|red)?|picked|"
     r"opted|selected|choice|decision|"
     r"require[sd]?|request(?:s|ed)?|instruct(?:s|ed)|order(?:s|ed)|demand(?:s|ed)|expects?|needs|wrote|words?|rules?|"
     r"instructions?|preferences?|orders?|behest|wish|wishes)"
@@ -108,14 +109,18 @@ def _orders(part: str) -> Iterator[str]:
     reported = _REPORTS.search(part)
     until = reported.start() if reported else len(part)
     orders = [part[start:stop] for start, stop in pairwise((*acts, len(part))) if start < until]
-    yield from (order if " " in order.strip().replace(" ", "", 1) else part for order in orders)
+    long = [order for order in orders if " " in order.strip().replace(" ", "", 1)]
+    yield from long
+    if len(long) < len(orders):  # what a single verb orders is told by the words around it
+        yield part
     if any(stem(match["verb"].casefold()) in ORDERS for match in _DUTY.finditer(part, 0, until)):
         yield part.rpartition(": ")[2]
 
 
 def commands(line: str) -> bool:
     """The line itself says that it is to be done, wherever it stands."""
-    return _BOX.match(line) is not None or _COMMANDS.match(bare(line)) is not None
+    ordered = _BOX.match(line) or _COMMANDS.match(bare(line)) or _STANDING.search(line)
+    return ordered is not None
 
 
 def reads_as_words(code: str) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import re
+import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -21,8 +22,8 @@ from foldline.core.secretforms import (
     Key,
     Trust,
     looks_made_up,
-    names_key,
     secretive,
+    trusted,
 )
 
 MASK = "[masked "
@@ -97,7 +98,20 @@ def _each(text: str, word: str, read: Callable[[int], Reading]) -> Iterator[Secr
 
 
 _ESCAPES = "bfnrtu"
-_HEX = frozenset("0123456789abcdefABCDEF")
+"""The letters of JSON's escapes."""
+_IN_WORDS = frozenset(string.ascii_letters + string.digits + "_-")
+_ESC = r"(?:\x1b|\^\[|\\{1,7}+(?:u001[bB]|x1[bB]|033|[eE](?=[\[(])))"
+"""What opens a terminal's sequence: the character itself, or written out."""
+_COLOUR = re.compile(_ESC + r"\[[0-9;:?]{0,40}+[A-Za-z]")
+_COLOURS = f"(?:{_COLOUR.pattern}){{0,4}}+"
+_ESCAPE_ENDS = re.compile(
+    r"(?:\\[abfnrtu]|\\0[0-7]{0,2}|(?:\\x|%)[0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|=3D|\x1b[0-9A-Za-z]"
+    rf"|{_COLOUR.pattern}|{_ESC}[()*+#%][0-9A-Za-z]|(?:[\x9b\[]|\\u009[bB])[0-9;:?]{{1,40}}[A-Za-z])\Z"
+)
+"""An escape that ends in a letter or a digit; of a terminal's, also without what opens it."""
+_IN_ESCAPES = frozenset("\\%=\x1b\x9b[")
+_LONGEST_ESCAPE = 50
+"""Characters before a place that are looked at."""
 
 
 def _escaped(text: str, at: int) -> bool:
@@ -109,12 +123,14 @@ def _escaped(text: str, at: int) -> bool:
 
 
 def _begins_word(text: str, at: int) -> bool:
-    """No letter or digit stands before it, except one that belongs to an escape: \\n, %20."""
-    if not at or not (text[at - 1].isalnum() or text[at - 1] in "_-"):
+    """No ASCII letter or digit stands before it, except one that ends an escape: \\n, \\x3d, %20, a colour. Letters of
+    other scripts do not go on in a key."""
+    if not at or text[at - 1] not in _IN_WORDS:
         return True
-    if text[at - 1] in _ESCAPES and text[max(at - 2, 0) : at - 1] == "\\":
-        return True
-    return text[max(at - 3, 0) : at - 2] == "%" and _HEX.issuperset(text[at - 2 : at])
+    if text[at - 1] in "_-":
+        return False
+    before = text[max(at - _LONGEST_ESCAPE, 0) : at]
+    return not _IN_ESCAPES.isdisjoint(before) and _ESCAPE_ENDS.search(before) is not None
 
 
 def _cut(text: str, start: int, end: int) -> bool:
@@ -136,7 +152,9 @@ def _keys(text: str, key: Key) -> Iterator[Secret]:
     return _each(text, key.begins, read)
 
 
-_LOGIN = re.compile(r"://[^\s/@:\"'`<>\\]{0,100}+:(?P<body>[^\s/@\"'`<>\\]{1,200}+)@")
+_LOGIN = re.compile(r"://(?P<user>[^\s/@:\"'`<>\\]{0,100}+):(?P<body>[^\s/@\"'`<>\\]{1,200}+)@")
+_HOST = re.compile(r"localhost|[0-9.]{7,15}+")
+"""No user but a host: what follows is its port."""
 
 
 def _urls(text: str) -> Iterator[Secret]:
@@ -145,6 +163,8 @@ def _urls(text: str) -> Iterator[Secret]:
     def read(at: int) -> Reading:
         match = _LOGIN.match(text, at)
         if not match or _cut(text, *match.span()) or not secretive(match["body"], "password", literal=True):
+            return at, ()
+        if _HOST.fullmatch(match["user"]) and match["body"].isdecimal():
             return at, ()
         return match.end(), (Secret("url-password", *match.span("body")),)
 
@@ -208,11 +228,36 @@ def _is_password(body: str) -> bool:
     return secretive(body, "password", literal=False)
 
 
+def _is_any_password(body: str) -> bool:
+    """Where nothing but a password can stand."""
+    return secretive(body, "password", literal=True)
+
+
 _SAYS = r"[ \t\\\"']{0,6}+[:=][ \t\\\"']{0,6}+"
 _LOGIN_FLAGS = (" -u", " --user")
-_WORDS = {"bearer": ("bearer",), "authorization": ("basic", "authorization"), "auth": ("auth",), "curl": _LOGIN_FLAGS}
+_POSTGRES = ("with password", "encrypted password")
+_WORDS = {
+    "bearer": ("bearer",),
+    "authorization": ("basic", "authorization"),
+    "auth": ("auth",),
+    "curl": _LOGIN_FLAGS,
+    "identified": ("identified by", "identified with"),
+    " password": _POSTGRES,
+    "sshpass": ("sshpass -p",),
+    "machine": ("machine",),
+    "login": ("login",),
+}
 """The words that a login follows, by a word that shows they may be there."""
 _FLAGGED = re.compile(r"(?:=|[ \t]{0,3}+)[\"']?+[^\s:\"'`\\]{1,100}+:(?P<body>[^\s\"'`\\]{1,200}+)")
+_QUOTE = r"[ \t]{1,3}+\\{0,7}+[\"'](?P<body>[^\s\"'`\\]{1,200}+)"
+_SAID = re.compile(_QUOTE)
+_IDENTIFIED = re.compile(r"(?:(?<=BY)|(?<=[\"'`] identified by))" + _QUOTE)
+"""In small letters it may be prose, if no name in quotes stands before it."""
+_BY_PLUGIN = re.compile(r"[ \t]{1,3}+[\w\"'\\]{1,40}+[ \t]{1,3}+(?i:by)" + _QUOTE)
+_GIVEN = re.compile(r"[ \t]{0,3}+\\{0,7}+[\"']?+(?P<body>[^\s\"'`\\]{1,200}+)")
+_GAP = r"(?:\s|\\{1,7}+[nrt]){1,8}+"
+_LISTED = rf"{_GAP}[^\s\"'`\\]{{1,100}}+{_GAP}password{_GAP}(?P<body>[^\s\"'`\\]{{1,200}}+)"
+"""A login as .netrc has it."""
 _HEADERS: Mapping[str, tuple[str, re.Pattern[str], Callable[[str], bool]]] = {
     "bearer": (
         "bearer-token",
@@ -226,11 +271,18 @@ _HEADERS: Mapping[str, tuple[str, re.Pattern[str], Callable[[str], bool]]] = {
     ),
     "auth": ("authorization", re.compile(_SAYS + r"(?P<body>[A-Za-z0-9+/]{6,}+={0,2}+)"), _is_login),
     **dict.fromkeys(_LOGIN_FLAGS, ("password", _FLAGGED, _is_password)),
+    "identified by": ("password", _IDENTIFIED, _is_any_password),
+    "identified with": ("password", _BY_PLUGIN, _is_any_password),
+    **dict.fromkeys(_POSTGRES, ("password", _SAID, _is_password)),
+    "sshpass -p": ("password", _GIVEN, _is_any_password),
+    "machine": ("password", re.compile(rf"{_GAP}[^\s\"'`\\]{{1,100}}+{_GAP}login{_LISTED}"), _is_any_password),
+    "login": ("password", re.compile(_LISTED), _is_password),
     "basic": ("authorization", re.compile(r"[ \t]{1,3}+(?P<body>[A-Za-z0-9+/]{6,}+={0,2}+)"), _is_login),
 }
 
 _SEPARATOR = re.compile(
-    r"(?P<named>\\{0,7}+[\"'`])?[ \t]{0,8}+(?::[ \t]?+\w{1,20}+[ \t]?+=|=>|:=|={1,3}+|:)[ \t]{0,8}+"
+    rf"{_COLOURS}(?P<named>\\{{0,7}}+[\"'`])?{_COLOURS}[ \t]{{0,8}}+"
+    rf"(?P<sign>:[ \t]?+\w{{1,20}}+[ \t]?+=|=>|:=|={{1,3}}+|:){_COLOURS}[ \t]{{0,8}}+{_COLOURS}"
 )
 _QUOTED = re.compile(
     r"\"(?P<double>(?:[^\s\"\\]|\\\S)++)\"|'(?P<single>(?:[^\s\"'\\]|\\\S)++)'|`(?P<tick>(?:[^\s\"`\\]|\\\S)++)`"
@@ -241,25 +293,26 @@ _PHRASE = re.compile(
     r"|(?P<slashes>\\{1,7}+)\"(?P<inner>[^\"\\\n]{1,200}+)(?P=slashes)\""
 )
 """A value in quotes in a .env file: the quotes are there because it has spaces."""
-_BARE = re.compile(r"(?:[^\s\"'`\\,;<>(){}\[\]&|]|\\[^\s\"'`nrtu])++(?![(\[])")
-_LINE = re.compile(r"(?:[^\s\"'`\\]|\\[^\s\"'`nrtu])++")
-_FLAG = re.compile(r"[ \t]{1,2}+(?=[^\s-])")
+_GOES_ON = r"(?!\\{1,7}+(?:u001[bB]|x1[bB]|033|e)\[)\\[^\s\"'`nrtu]"
+_BARE = re.compile(rf"(?:[^\s\x1b\"'`\\,;<>(){{}}\[\]&|]|{_GOES_ON})++(?![(\[])")
+_LINE = re.compile(rf"(?:[^\s\x1b\"'`\\]|{_GOES_ON})++")
+_FLAG = re.compile(r"(?P<named>)(?P<sign>)[ \t]{1,2}+(?=[^\s-])")
 _BEFORE = 40
 """Characters of a name before its last word that are looked at."""
 
 
 def _assigned(text: str, lowered: str, hint: str) -> Iterator[Secret]:
     """Values beside a name that points to a secret: in a .env file, in code, JSON or YAML, after a flag."""
-    for word, (kind, trust) in NAMES.items():
+    for word, (kind, _) in NAMES.items():
         if hint not in word:
             continue
 
-        def read(at: int, end: int = len(word), kind: str = kind, trust: Trust = trust) -> Reading:
-            before, name = text[max(at - _BEFORE, 0) : at], text[at : at + end]
-            if kind == "api-key" and not names_key(before, name):
-                return at, ()
-            value = _value(text, at + end, before, env=name.isupper())
-            if value is None:
+        def read(at: int, word: str = word, kind: str = kind) -> Reading:
+            end, before = at + len(word), _before(text, at)
+            separator = _separator(text, end, before)
+            trust = trusted(word, before, text[at:end]) if separator else None
+            value = _value(text, separator, trust, env=text[at:end].isupper()) if separator and trust else None
+            if not trust or not value:
                 return at, ()
             start, stop, literal = value
             secret = not _cut(text, start, stop) and secretive(text[start:stop], trust, literal=literal)
@@ -268,19 +321,29 @@ def _assigned(text: str, lowered: str, hint: str) -> Iterator[Secret]:
         yield from _each(lowered, word, read)
 
 
-def _value(text: str, at: int, before: str, *, env: bool) -> tuple[int, int, bool] | None:
+def _before(text: str, at: int) -> str:
+    """The name before its last word, and what stands before it. Searches colour what they found."""
+    before = text[max(at - _BEFORE, 0) : at]
+    return _COLOUR.sub("", before) if "[" in before else before
+
+
+def _separator(text: str, at: int, before: str) -> re.Match[str] | None:
+    """What stands between a name and its value."""
+    found = _SEPARATOR.match(text, at)
+    return found or (_FLAG.match(text, at) if before.rpartition(" ")[2].startswith("--") else None)
+
+
+def _value(text: str, separator: re.Match[str], trust: Trust, *, env: bool) -> tuple[int, int, bool] | None:
     """Where the value that belongs to a name begins and ends, and whether only a literal value can stand there."""
-    separator = _SEPARATOR.match(text, at)
-    if not separator and before.rpartition(" ")[2].startswith("--"):
-        separator = _FLAG.match(text, at)
-    if not separator:
-        return None
-    literal = env and separator[0] == "="
-    quoted = _QUOTED.match(text, separator.end()) or (literal and _PHRASE.match(text, separator.end()))
+    sign, at = separator["sign"], separator.end()
+    literal = env and sign == "=" and not any(map(str.isspace, separator[0]))
+    quoted = _QUOTED.match(text, at) or (literal and _PHRASE.match(text, at))
     if quoted:
         start, end = quoted.span(quoted.lastgroup or 0)
         return start, end, literal
-    if separator.re is _SEPARATOR and separator["named"]:
+    if separator["named"]:
         return None  # a bare value in JSON, such as a number: a mask in its place would break the JSON
-    bare = (_LINE if literal else _BARE).match(text, separator.end())
+    if trust == "guess" and sign not in ("", "="):
+        return None  # PASS: test_one
+    bare = (_LINE if literal else _BARE).match(text, at)
     return (*bare.span(), literal) if bare else None

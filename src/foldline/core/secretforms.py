@@ -15,9 +15,9 @@ import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
-Trust: TypeAlias = Literal["password", "secret", "token"]
+Trust: TypeAlias = Literal["password", "guess", "secret", "token"]
 """How much a name says about its value: beside "password" almost any value is a secret, beside "token" only one that
-looks random."""
+looks random. "guess" is for what is a password or something else, as in `pass`."""
 
 
 class Key(NamedTuple):
@@ -47,6 +47,7 @@ KEYS = (
     _key("openai-key", "sk-proj-", _URLSAFE + "{20,}+"),
     _key("openai-key", "sk-svcacct-", _URLSAFE + "{20,}+"),
     _key("openai-key", "sk-admin-", _URLSAFE + "{20,}+"),
+    _key("openai-key", "sk-None-", _URLSAFE + "{20,}+"),
     _key("openrouter-key", "sk-or-v1-", _WORD + "{32,}+"),
     _key("api-key", "sk-", _WORD + "{20,}+", anywhere=False),
     _key("google-key", "AIza", _URLSAFE + "{35,}+", anywhere=False),
@@ -58,7 +59,7 @@ KEYS = (
     _key("github-token", "github_pat_", r"\w{22,}+"),
     _key("gitlab-token", "glpat-", r"[A-Za-z0-9_.-]{20,}+"),
     *(_key("gitlab-token", f"gl{what}-", r"[A-Za-z0-9_.-]{20,}+") for what in ("rt", "dt", "cbt", "ptt")),
-    *(_key("slack-token", f"xox{letter}-", r"[A-Za-z0-9-]{10,}+") for letter in "bpares"),
+    *(_key("slack-token", f"xox{letter}-", r"[A-Za-z0-9-]{10,}+") for letter in "bparesc"),
     _key("slack-token", "xoxd-", r"[A-Za-z0-9%/+=-]{20,}+"),
     _key("slack-token", "xapp-", r"[A-Za-z0-9-]{20,}+"),
     _key("slack-webhook", "hooks.slack.com/services/", r"[A-Za-z0-9/]{20,}+"),
@@ -76,7 +77,7 @@ KEYS = (
     *(_key("square-token", f"sq0{what}-", _URLSAFE + "{22,}+") for what in ("atp", "csp")),
     *(_key("langsmith-key", f"lsv2_{what}_", r"\w{32,}+") for what in ("pt", "sk")),
     *(_key("planetscale-token", f"pscale_{what}_", r"[\w.=-]{32,}+") for what in ("tkn", "pw")),
-    _key("linear-key", "lin_api_", _WORD + "{32,}+"),
+    *(_key("linear-key", f"lin_{what}_", _WORD + "{32,}+") for what in ("api", "oauth")),
     _key("notion-token", "ntn_", _WORD + "{40,}+", anywhere=False),
     _key("notion-token", "secret_", _WORD + "{43}", anywhere=False),
     _key("figma-token", "figd_", _URLSAFE + "{36,}+"),
@@ -90,12 +91,15 @@ KEYS = (
     _key("grafana-token", "glc_", r"[A-Za-z0-9+/=]{40,}+", anywhere=False),
     _key("newrelic-key", "NRAK-", "[A-Z0-9]{27}[A-Za-z0-9]*+"),
     _key("postman-key", "PMAK-", r"[a-f0-9]{24}-[a-f0-9]{34}"),
-    _key("doppler-token", "dp.pt.", _WORD + "{40,}+", anywhere=False),
+    *(
+        _key("doppler-token", f"dp.{what}.", r"(?:[a-z0-9_-]{2,35}\.)?+[A-Za-z0-9]{40,}+", anywhere=False)
+        for what in ("pt", "st", "ct", "sa", "scim", "audit")
+    ),
     _key("pulumi-token", "pul-", _HEX, anywhere=False),
     _key("terraform-token", ".atlasv1.", r"[A-Za-z0-9_=-]{60,}+"),
     _key("rubygems-key", "rubygems_", _HEX),
     _key("fly-token", "fo1_", _URLSAFE + "{40,}+", anywhere=False),
-    _key("fly-token", "fm2_", r"[A-Za-z0-9+/=_-]{70,}+", anywhere=False),
+    *(_key("fly-token", f"{begins}_", r"[A-Za-z0-9+/=_-]{70,}+", anywhere=False) for begins in ("fm2", "fm1r", "fm1a")),
     _key("netlify-token", "nfp_", _WORD + "{36,}+", anywhere=False),
     _key("sentry-token", "sntrys_", r"[A-Za-z0-9+/=_-]{60,}+"),
     _key("sentry-token", "sntryu_", _HEX),
@@ -111,7 +115,7 @@ KEYS = (
     _key("buildkite-token", "bkua_", _HEX),
     _key("circleci-token", "CCIPAT_", r"\w{40,}+"),
     _key("typeform-token", "tfp_", r"[\w.=-]{40,}+", anywhere=False),
-    _key("brevo-key", "xkeysib-", r"[a-f0-9]{64}-[A-Za-z0-9]{16}"),
+    *(_key("brevo-key", f"x{what}sib-", r"[a-f0-9]{64}-[A-Za-z0-9]{16}") for what in ("key", "smtp")),
     _key("dynatrace-token", "dt0c01.", r"[A-Z0-9a-z]{24}\.[A-Z0-9a-z]{60,}+"),
     _key("google-token", "1//0", _URLSAFE + "{40,}+", anywhere=False),
     _key("azure-signature", "sig=", r"[A-Za-z0-9%/+=]{43,}+", anywhere=False),
@@ -119,8 +123,8 @@ KEYS = (
     _key("teams-webhook", ".webhook.office.com/webhookb2/", r"[A-Za-z0-9@/-]{36,}+"),
     _behind("telegram-token", "[0-9]{8}", ":AA", _URLSAFE + "{33}(?![A-Za-z0-9_-])"),
     _behind("azure-secret", "[0-9]", "Q~", r"[A-Za-z0-9_.~-]{31,34}"),
-    _key("digitalocean-token", "dop_v1_", r"[a-f0-9]{40}[A-Za-z0-9]*+"),
-    _key("vault-token", "hvs.", _URLSAFE + "{24,}+", anywhere=False),
+    *(_key("digitalocean-token", f"do{what}_v1_", r"[a-f0-9]{40}[A-Za-z0-9]*+") for what in "por"),
+    *(_key("vault-token", f"hv{what}.", _URLSAFE + "{24,}+", anywhere=False) for what in "sb"),
     _key("age-key", "AGE-SECRET-KEY-1", r"[A-Z0-9]{50}[A-Za-z0-9]*+"),
     _key("jwt", "eyJ", r"[A-Za-z0-9_-]{8,}+\.eyJ[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]{8,}+){1,3}+", anywhere=False),
 )
@@ -151,6 +155,7 @@ NAMES: Mapping[str, tuple[str, Trust]] = {
     "password": ("password", "password"),
     "passwd": ("password", "password"),
     "passphrase": ("password", "password"),
+    "pass": ("password", "guess"),
     "pwd": ("password", "secret"),
     "secret": ("secret", "secret"),
     "credential": ("secret", "secret"),
@@ -158,12 +163,25 @@ NAMES: Mapping[str, tuple[str, Trust]] = {
     "key": ("api-key", "secret"),
     "token": ("token", "token"),
 }
-"""The last words, in lower case, of names that point to a secret. For "key", `names_key` decides which names do."""
+"""The last words, in lower case, of names that point to a secret. `trusted` decides which names do, and how much."""
 
 _OPENS = re.compile(
     r"(?:api|access|private|auth|encryption|signing|account|master|storage|subscription|ssh|deploy|secret)[_-]?\Z", re.I
 )
-_OTHER = re.compile(r"(?:PUBLIC|PRIMARY|FOREIGN|CACHE|PARTITION|SORT|OBJECT|UNIQUE)_\Z")
+_OTHER = re.compile(
+    r"(?:PUBLIC|PRIMARY|FOREIGN|CACHE|PARTITION|SORT|OBJECT|UNIQUE|IDEMPOTENCY|QUERY|ROUTING|DEDUP|DEDUPLICATION|GROUP"
+    r"|INDEX|LOOKUP|SHARD|LOCK|ROW|RANGE)_\Z"
+)
+_OF_LOGINS = (
+    "db|database|user|usr|smtp|imap|pop3?|e?mail|mysql|mariadb|mssql|sql|pg|pgsql|postgres|postgresql|oracle|jdbc|mongo"
+    "|mongodb|redis|rabbit|rabbitmq|amqp|mqtt|s?ftp|ssh|ldap|root|admin|sudo|login|auth|https?|keystore|truststore|cert"
+    "|vpn|wifi|wlan|jenkins|nexus|registry"
+)
+_LOGIN = re.compile(rf"(?:{_OF_LOGINS})[_-]\Z|(?:\A|[^A-Za-z]|\\[nrt])(?:{_OF_LOGINS})\Z|-pass(?:in|out)? \Z", re.I)
+"""What stands before "pass" and "pwd" where these can only be a password."""
+_CAMEL = re.compile(rf"(?:{_OF_LOGINS})\Z", re.I)
+_ALONE = re.compile(r"(?:\A|[^A-Za-z0-9_-]|\\[nrt]|(?<![-])--)\Z")
+"""What stands before a name of one word."""
 _MADE_UP = re.compile(r"your|example|placeholder|change.?me|x{4}|\*{3}|\.{3}|redacted|[<>]|0{8}", re.I)
 _EMPTY_WORDS = """
 string required optional password passwd passphrase secret token username user pass undefined null none true false
@@ -176,15 +194,33 @@ _REFERS = re.compile(r"[$%{<\[(:,}\])]|process\.|os\.|env\.|vault:|secrets?\.|fi
 _CODE = re.compile(r"[&*@!|>/.~#=-]|[A-Za-z_$][\w$]*+(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*+)++\Z")
 """How a value is formed that is more likely a piece of code."""
 _SPECIAL = re.compile(r"[0-9]|.[!@#$%^&*?~+].", re.S)
+_ALGORITHM = re.compile(
+    r"(?:rsa|ecdsa|dsa|ecdh|ec|ed|hmac|sha|aes|md5|pbkdf|with|and|gcm|cbc|ctr|pkcs|oaep|ssa|pss|mgf|chacha|poly"
+    r"|x25519|p(?=256|384|521)|secp|[0-9]{1,5}|[-_/])++(?:[rk]1)?+\Z",
+    re.I,
+)
+"""The name of a way to sign or encrypt: RSA2048withSHA256."""
 _FEWEST = 8
 """Different characters that a key has at least. Random ones of 16 digits have fewer once in thousands of cases,
 longer ones never."""
-_SHORTEST: dict[Trust, int] = {"password": 6, "secret": 8, "token": 16}
+_SHORTEST: dict[Trust, int] = {"password": 6, "guess": 6, "secret": 8, "token": 16}
 _PIECE: dict[Trust, int] = {"secret": 6, "token": 8}
 """Characters from which letters and digits in one piece are not an ordinary word, by how much the name says."""
 
 
-def names_key(before: str, word: str) -> bool:
+def trusted(word: str, before: str, name: str) -> Trust | None:
+    """How much a name says that ends in this word of NAMES, written as `name`; None for a name of other things."""
+    trust = NAMES[word][1]
+    if word == "key":
+        return trust if _names_key(before, name) else None
+    if word in ("pass", "pwd") and (_LOGIN.search(before) or (name[0].isupper() and _CAMEL.search(before))):
+        return "password"
+    if word == "pass" and not (_ALONE.search(before) or (name.isupper() and before.endswith("_"))):
+        return None
+    return trust
+
+
+def _names_key(before: str, word: str) -> bool:
     """Whether a name that ends in `word` ("key" in some form) names a secret key: api_key, OPENAI_KEY."""
     if _OPENS.search(before):
         return True
@@ -204,8 +240,10 @@ def secretive(value: str, trust: Trust, *, literal: bool) -> bool:
         return len(value) >= 4
     if len(value) < _SHORTEST[trust] or _CODE.match(value):
         return False
-    if trust == "password":
+    if trust in ("password", "guess"):
         return _SPECIAL.search(value) is not None and any(map(str.isalpha, value))
+    if _ALGORITHM.match(value):
+        return False
     return len(set(value)) >= _FEWEST - 2 and any(_mixed(piece, _PIECE[trust]) for piece in _PIECES.split(value))
 
 
