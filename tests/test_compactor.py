@@ -453,6 +453,20 @@ def test_a_patience_that_is_none_is_refused(patience):
         lambda: Budget(window=8_000, target="half"),
         lambda: Compactor(ROOM, "nonsense"),
         lambda: Compactor(ROOM, style="prose"),
+        lambda: Compactor(ROOM, style=["report"]),
+        lambda: Compactor(ROOM, style="up-to"),
+        lambda: Compactor(ROOM, archive="folds.db"),
+        lambda: Compactor(ROOM, 5),
+        lambda: Compactor(ROOM, fallback=object()),
+        lambda: Compactor(ROOM, scope=5),
+        lambda: Compactor(ROOM, root=5),
+        lambda: Compactor(ROOM, agenda=True),
+        lambda: Compactor(ROOM, memory="CLAUDE.md"),
+        lambda: Compactor(ROOM, memory=[5]),
+        lambda: Compactor(ROOM, secret="s"),
+        lambda: Compactor(ROOM, prune=500),
+        lambda: compactor().compact(working().request(), style=["x"]),
+        lambda: compactor().call(print, [{"role": "user", "content": "hi"}]),
         lambda: compactor().compact(working().request(), to=0),
         lambda: compactor().fit(working().request(), pin=[99]),
     ],
@@ -1098,10 +1112,24 @@ def test_what_is_pinned_now_and_leaves_no_room_is_an_error():
 def test_who_asks_for_a_fold_gets_one_though_the_first_try_is_no_smaller(pivot, model):
     session = Session("anthropic")
     for number in range(25):
-        session.user(f"Please do part {number}.").assistant(f"Part {number}: " + f"row {number} is read, and table {number} is kept. " * 20)
+        session.user(f"Please do part {number}.").assistant(
+            f"Part {number}: " + f"row {number} is read, and table {number} is kept. " * 20
+        )
     made = compactor(Budget(window=200_000), model=model)
     before = made.preview(session.request()).tokens_before
     fitted = made.compact(session.request(), pivot=pivot)
     assert fitted.receipt.action == "compact"
     assert fitted.receipt.tokens_after < before
     assert fitted.checkpoint is not None
+
+
+@pytest.mark.parametrize("form", [json.dumps, lambda request: json.dumps(request).encode(), dict])
+def test_messages_are_a_list_of_whatever_request(form):
+    request = working().request()
+    assert compactor().fit(form(request)).messages == compactor().fit(request).request["messages"]
+
+
+def test_a_transcript_has_no_list_of_messages_to_send():
+    row = {"type": "user", "uuid": "a", "message": {"role": "user", "content": "hi"}}
+    with pytest.raises(InputError, match="transcript has no list of messages"):
+        _ = compactor().fit(json.dumps(row) + "\n").messages

@@ -40,7 +40,7 @@ from foldline.core.prune import PruneSettings
 from foldline.core.receipt import Receipt
 from foldline.core.repairer import Untouched
 from foldline.core.resume import KINDS, Abilities, Kind, Manner
-from foldline.core.styles import STYLES
+from foldline.core.styles import OFFERED
 from foldline.dialects.convert import REQUESTS
 from foldline.drive import PATIENCE, Glass, World, arun, run
 from foldline.errors import CannotFit, InputError
@@ -55,6 +55,22 @@ from foldline.usage import usage_from
 T = TypeVar("T")
 SESSIONS = 32
 """Conversations of which something is kept at hand between turns."""
+
+
+_KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    "archive": (Backend, 'an archive, as Archive("folds.db")'),
+    "model": ((str, Caller), 'a name, as "anthropic:claude-haiku-4-5", or a Caller'),
+    "fallback": ((str, Caller), 'a name, as "openai:gpt-5-mini", or a Caller'),
+    "abilities": (Abilities, "Abilities(search=True)"),
+    "agenda": (Agenda, "an Agenda"),
+    "root": ((str, os.PathLike), "the project's folder"),
+    "prune": (PruneSettings, "PruneSettings(limit=2_000)"),
+    "scope": (str, "a text that names the project or the user"),
+    "transcript": (str, "a text that says where the whole conversation is"),
+    "secret": (bytes, "some 16 bytes"),
+    "meter": (Meter, "a Meter"),
+}
+"""What settings are, and an example of each."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +151,13 @@ class Compactor:
         if not isinstance(budget, Budget):
             raise arguments.no_budget(budget)
         arguments.check_patience(patience)
-        arguments.check_known("style", style, STYLES)
+        arguments.check_known("style", style, OFFERED)
+        for what, given in (
+            *(("archive", archive), ("model", model), ("fallback", fallback), ("abilities", abilities)),
+            *(("agenda", agenda), ("root", root), ("prune", prune), ("scope", scope), ("transcript", transcript)),
+            *(("secret", secret), ("meter", meter)),
+        ):
+            arguments.check_kind(what, given, *_KINDS[what])
         self.budget = budget
         self.archive: Backend = archive if archive is not None else MemoryArchive()
         self._callers = _callers(model, fallback)
@@ -152,7 +174,7 @@ class Compactor:
             _able(abilities or Abilities(), agenda),
             prune or PruneSettings(),
             style,
-            memory=tuple(memory),
+            memory=arguments.texts_of("memory", memory),
             around=agenda is not None or root is not None,
             model=_writer(self._callers.get("model")),
             fallback=_writer(self._callers.get("fallback")),
@@ -257,7 +279,7 @@ class Compactor:
     ) -> Options:
         style = style or self._options.style
         arguments.check_known("kind", kind, KINDS)
-        arguments.check_known("style", style, STYLES)
+        arguments.check_known("style", style, OFFERED)
         arguments.check_known("direction", direction, get_args(Direction))
         arguments.check_to(to, "the view")
         arguments.check_focus(focus)

@@ -167,7 +167,7 @@ def test_the_json_has_the_documented_fields(foldline):
 def test_a_model_writes_the_summary(foldline, model):  # noqa: F811
     told = json.loads(foldline("handoff", DAY, *asks(model), "--focus", "the export", "--json").out)
     assert told["author"] == NAME
-    assert told["attempts"] == [{"who": NAME, "outcome": "written"}]
+    assert told["attempts"] == [{"who": NAME, "outcome": "written", "input_tokens": 420, "output_tokens": 42}]
     assert "The goal, as told." in told["text"]
     assert "the export" in "".join(heard.body.decode() for heard in model.heard)
     assert told["tokens"] <= TOKENS

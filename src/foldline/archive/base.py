@@ -15,13 +15,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, Save
 from foldline.model import Conversation, Message
 
 
+@runtime_checkable
 class Backend(Protocol):
     """What a Compactor needs of an archive: anything with these six methods will do."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 from foldline.callers.retry import Answer, Clock, Outcome, Post, Retry, Step, persist
@@ -21,6 +21,7 @@ from foldline.overflow import overflow_in, understand
 _PORTS = {"http": 80, "https": 443}
 
 
+@runtime_checkable
 class Caller(Protocol):
     """Someone who can ask a model. `window` is the model's, in tokens, when known."""
 

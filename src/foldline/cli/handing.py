@@ -5,6 +5,7 @@ What stands in the text is decided in foldline/handoff.py. Nothing else goes to 
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -61,7 +62,7 @@ def _json(given: Given, conversation: Conversation, made: Handoff, path: str | N
         "text": made.text,
         "tokens": made.tokens,
         "author": made.author,
-        "attempts": [{"who": attempt.who, "outcome": attempt.outcome} for attempt in made.attempts],
+        "attempts": [asdict(attempt) for attempt in made.attempts],
         "left_out": dict(made.left_out),
         "notices": notices_json(_notices(conversation, made)),
     }

@@ -15,9 +15,15 @@ def is_whole(given: object) -> bool:
     return isinstance(given, int) and not isinstance(given, bool)
 
 
-def check_known(what: str, name: str, names: Iterable[str]) -> None:
+def check_kind(what: str, given: object, kind: type | tuple[type, ...], example: str) -> None:
+    """Something of this kind, or None."""
+    if given is not None and not isinstance(given, kind):
+        raise InvalidSetting(f"{what} is {given!r:.80}; give {example}, or leave it out")
+
+
+def check_known(what: str, name: object, names: Iterable[str]) -> None:
     """One of these names."""
-    if name not in names:
+    if not isinstance(name, str) or name not in names:
         raise InvalidSetting(f"there is no {what} {name!r}; give one of {', '.join(names)}")
 
 
@@ -26,6 +32,14 @@ def check_request(given: object) -> None:
     if not isinstance(given, Mapping):
         kind = type(given).__name__
         raise InvalidSetting(f"the request is a {kind}; give the arguments of the call as a dict, or use fit")
+
+
+def texts_of(what: str, given: Iterable[str]) -> tuple[str, ...]:
+    """Several texts. One alone would be taken for its letters."""
+    texts = tuple(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes)) else (None,)
+    if not all(isinstance(text, str) for text in texts):
+        raise InvalidSetting(f"{what} is {given!r:.80}; give a list of texts, or leave it out")
+    return tuple(filter(None, texts))
 
 
 def check_patience(given: object) -> None:

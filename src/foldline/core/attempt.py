@@ -152,6 +152,8 @@ class Attempts:
         else:
             left, stay = self._left(share, cut, stay, rooms)
             room, space = rooms.inside(share, around, facts, done, left, stay)
+        if options.most is not None:
+            room, space = min(room, options.most), min(space, max(options.most - around, 0))
         written = yield from self._written(cut, span, space, options, rooms)
         frame = replace(frame, author=written.author or frame.author)
         composed = compose(written.summary, facts, done, snapshot, frame, room, size)

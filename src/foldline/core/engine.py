@@ -257,17 +257,13 @@ class _Turn:
     def _shorter(
         self, ground: Ground, options: Options, decision: Decision, folded: Folded, before: int
     ) -> Generator[Effect, Any, Folded | None]:
-        """Where somebody asked for a fold and did not say how small: one with half of what the fold replaces, if that
-        makes the view smaller."""
+        """Where somebody asked for a fold and did not say how small: one whose checkpoint has half of what it
+        replaces, if that makes the view smaller."""
         if not options.force or options.ahead or options.to is not None:
             return None
         kept = folded.tokens - self.scale.alone((folded.checkpoint.message,))
-        options = replace(options.without_models(), to=max(kept + (before - kept) // 2, 1))
-        decision = replace(decision, target=options.to or 1)
-        try:
-            found = yield from guided(ground, options, self.budget, self.meter, decision, self.story.as_it_is())
-        except CannotFit:
-            return None
+        options = replace(options.without_models(), most=max((before - kept) // 2, 1))
+        found = yield from guided(ground, options, self.budget, self.meter, decision, self.story.as_it_is())
         self.scale.count_anew()
         if found is None or found.tokens >= before:
             return None

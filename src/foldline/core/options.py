@@ -56,6 +56,8 @@ class Options:
     """Make a fold ahead of need: it is shown only when it is needed."""
     to: int | None = None
     """Tokens the view should have."""
+    most: int | None = None
+    """Tokens the checkpoint may have, where its room allows more."""
     direction: Direction = "up-to"
     pivot: int | None = None
     """The message at which to divide, where the caller chooses that."""
