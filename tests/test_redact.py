@@ -67,6 +67,34 @@ NAMED = [
     ("postgres://bob:s3cretpw@db.host/x", "s3cretpw"),
     ("redis://:topsecret@cache:6379", "topsecret"),
     (f"AKIA{UPPER[:16]},wJalrXUtnFEMIK7MDENGbPxRfiCY12+/abcdEFGH", "wJalrXUtnFEMIK7MDENGbPxRfiCY12+/abcdEFGH"),
+    ("DB_PASS=hunter2x!", "hunter2x!"),
+    ("SMTP_PASS=correcthorse", "correcthorse"),
+    ("DBPASS=hunter", "hunter"),
+    ("ACME_PASS=hunter2x", "hunter2x"),
+    ("one\nPASS=hunter2x", "hunter2x"),
+    ("MYSQL_PWD=hunter", "hunter"),
+    ('{"user": "bob", "pass": "hunter2x"}', "hunter2x"),
+    ("auth: {user: 'bob', pass: 'hunter2x'}", "hunter2x"),
+    ("{dbPass: 'hunter2x'}", "hunter2x"),
+    ("smtp_pass: hunter2x", "hunter2x"),
+    ("GET /login?user=bob&pass=hunter2x&next=1", "hunter2x"),
+    ("mail --pass hunter2x --db-pass 7correct", "7correct"),
+    ("openssl rsa -passin pass:hunter2x -in k", "hunter2x"),
+    ("CREATE USER 'bob'@'%' IDENTIFIED BY 'hunter';", "hunter"),
+    ("create user 'bob' identified by 'hunter';", "hunter"),
+    ("IDENTIFIED WITH mysql_native_password BY 'hunter'", "hunter"),
+    ("CREATE ROLE bob WITH PASSWORD 'hunter2'", "hunter2"),
+    ("sshpass -p hunter ssh host", "hunter"),
+    ("sshpass -p'hunter' ssh host", "hunter"),
+    ("machine host.example\n  login bob\n  password hunter\n", "hunter"),
+    ("default login bob password hunter2", "hunter2"),
+    ("\x1b[01;31m\x1b[KDB_PASSWORD\x1b[m\x1b[K=hunter", "hunter"),
+    ("DB_\x1b[01;31m\x1b[KPASS\x1b[m\x1b[K=hunter2x", "hunter2x"),
+    ("password: \x1b[32mhunter22\x1b[0m and on", "hunter22"),
+    ("\\e[1mpassword: \\e[32mhunter22\\e[0m and on", "hunter22"),
+    ('\x1b[34;1m"password"\x1b[0m\x1b[1;39m:\x1b[0m \x1b[0;32m"hunter22"\x1b[0m', "hunter22"),
+    ("postgres://localhost:s3cretpw@db", "s3cretpw"),
+    ("signing_key: RSA2048x99secret", "RSA2048x99secret"),
     (PEM, RANDOM),
     (PEM.partition("-----END")[0] + "and then it broke off", RANDOM),
     (PEM.replace("\n", '\\n" +\n "'), RANDOM),
@@ -114,7 +142,51 @@ PLAIN = [
     "-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----",
     f"-----BEGIN CERTIFICATE-----\n{RANDOM * 2}\n-----END CERTIFICATE-----",
     f"C:\\npm_{RANDOM}",
+    *(f"{word}AKIA{UPPER[:16]}" for word in ("x", "7", "_", "-", "[K", "[t", "x[0-9m", "b1[32", "x3d", "u003d", "033")),
+    *("    pass", "else: pass", "pass: 12", '"pass": true, "pass": 12', "tests_pass=3 pass=12"),
+    *("--- PASS: TestFoo2 (0.00s)", "PASS: tests/test_1.py", "PASS tests/a1.test.js", "ok, pass: v1.2.3b"),
+    *("COMPASS=north12x", "bypass=abc123x", "render_pass: RenderPass2D,", "passes: abc123x", "tests_pass: abc123x"),
+    *("proxy_pass: http://app1:8080", "fastcgi_pass = 'unix2_x'", "OLDPWD=/home/a1b2c3d4", "DB_PASS=$1 SMTP_PASS=${X}"),
+    *(
+        "IDENTIFIED BY '%s'",
+        "identified by 'name'",
+        'identified with "Total2 (blocks)"',
+        "the login form password field",
+    ),
+    *('sshpass -p "$PASS" ssh', "sshpass -f /run/secret ssh", "machine learning", "login bob password $PASSWORD2"),
+    *("IDEMPOTENCY_KEY=order12345abc", 'QUERY_KEY = "orders2024bydate"', "signing_key: RSA2048withSHA256"),
+    *(
+        "encryption_key: aes-256-gcm",
+        "auth_key = 'ed25519-sha512'",
+        "http://localhost:3000@foo http://127.0.0.1:3000@x",
+    ),
 ]
+BEHIND = [
+    *(
+        "\x1b[32m",
+        "\x1b[01;31m\x1b[K",
+        "\x1b[m",
+        "\x1b[38;2;255;100;200;48;2;10;20;30m",
+        "\x1b(B",
+        "\x9b1m",
+        "[32m",
+        "^[[0m",
+    ),
+    *(
+        "\\u001b[32m",
+        "\\\\u001b[0m",
+        "\\033[0;1m",
+        "\\x1b[K",
+        "\\e[1m",
+        "\\E[m",
+        "\\033(B",
+        "\\u009b1m",
+        "\\a",
+        "\\007",
+    ),
+    *("密钥", "clé", "ключ", "\\x3d", "\\u003d", "\\075", "\\0", "\\n", "%3D", "=3D", "“"),
+]
+"""What ends in a letter or a digit that is no part of the word behind it."""
 
 
 def wrapped(text):
@@ -158,6 +230,13 @@ class TestFinding:
         assert redact(f"q=%20AIza{RANDOM[:35]}").found[0].kind == "google-key"
         assert redact(f"q=x20AIza{RANDOM[:35]}").found == ()
 
+    @pytest.mark.parametrize("key", [key for key in KEYS if not key.anywhere], ids=lambda key: key.begins)
+    def test_a_key_is_masked_behind_escapes_colours_and_other_scripts(self, key):
+        for before in BEHIND:
+            text = f"{before}{key.begins}{body_of(key)}"
+            for level in (text, json.dumps(text), json.dumps([json.dumps(text, ensure_ascii=False)])):
+                assert [found.kind for found in redact(level).found] == [key.kind], level
+
     def test_what_comes_to_light_behind_a_secret_is_found_too_in_so_many_rounds(self, monkeypatch):
         text = f"xai-{RANDOM}12ghp_{'x' * 36}ghp_{RANDOM}"
         assert len(redact(text).found) == 2
@@ -200,6 +279,7 @@ FRAGMENTS = st.sampled_from(
     + [text for text, _ in NAMED]
     + PLAIN
     + [*'"\\\n \t=:,;[](){}<>-_/@%$', "'", "\\n", '\\"', "\\\\", "\\u0041", "%20", "é", "İ", "密", "\ud800"]
+    + [*BEHIND, "Authorization", "passwords", "db_pass", "PASS=", "pass: ", "identified by '", "login bob password "]
     + ["password", "PASSWORD", "secret", "api_key", "token", "TOKEN=", "bearer ", "Basic ", "://", "--", RANDOM, HEX]
     + ["password='", 'password="', "-----BEGIN PRIVATE KEY-----", "-----END ", MASK, "[masked password]", "e5", "7"]
 )
@@ -271,7 +351,67 @@ class TestValues:
         }
         assert redact_value({"password": "Enter 8 characters", 7: "x"}) == {"password": "Enter 8 characters", 7: "x"}
 
-    @given(st.dictionaries(TEXTS, TEXTS | st.integers(), max_size=4))
+    def test_keys_are_masked_and_no_entry_is_lost(self):
+        masked = redact_value({f"ghp_{RANDOM}": 1, "plain": 2, 7: 3, None: 4})
+        assert list(masked)[1:] == ["plain", 7, None]
+        assert next(iter(masked)).startswith("[masked github-token ")
+        same = {"password: hunter22": 1, "password: hunter33": 2, "password: [masked password]": 3}
+        assert redact_value(same) == {
+            "password: [masked password] (2)": 1,
+            "password: [masked password] (3)": 2,
+            "password: [masked password]": 3,
+        }
+
+    def test_a_key_tells_of_what_is_in_a_list(self):
+        assert redact_value({"password": ["hunter22", ["hunter33"], {"hint": "hunter44"}]}) == {
+            "password": ["[masked password]", ["[masked password]"], {"hint": "hunter44"}]
+        }
+        assert redact_value({"passwords": ["hunter22", 12345678], "api_keys": [RANDOM], "API_KEYS": RANDOM}) == {
+            "passwords": ["[masked password]", "[masked password]"],
+            "api_keys": ["[masked api-key]"],
+            "API_KEYS": "[masked api-key]",
+        }
+        plain = {
+            "passwords": 12345678,
+            "tokens": ["hello", 7, 1.5, None],
+            "sort_keys": [RANDOM],
+            "pass": [True, 123456],
+        }
+        assert redact_value(plain) == plain
+
+    def test_a_header_is_masked_as_in_a_text(self):
+        masked = redact_value({"Authorization": f"Token {HEX}", "Proxy-Authorization": ["Basic dXNlcjpwYXNz"]})
+        assert masked["Authorization"].startswith("Token [masked token ")
+        assert masked["Proxy-Authorization"] == ["Basic [masked authorization]"]
+        assert redact_value({"auth": "YWRtaW46cGFzc3dvcmQxMjM=", "author": "YWRtaW46cGFzc3dvcmQxMjM="}) == {
+            "auth": "[masked authorization]",
+            "author": "YWRtaW46cGFzc3dvcmQxMjM=",
+        }
+        (masked,) = redact_value({f"ghp_{RANDOM} authorization": f"Bearer {RANDOM}"}).values()
+        assert masked.startswith("Bearer [masked bearer-token ")
+        plain = {"auth": "oauth2", "authorization": "required", "Authorization": "see the section on middleware2"}
+        assert redact_value(plain) == plain
+
+    def test_pass_is_judged_by_its_value(self):
+        plain = {
+            "pass": 123456,
+            "tests_pass": "abc123x",
+            "render_pass": "shadow2d",
+            "compass": "north12x",
+            "passed": True,
+        }
+        assert redact_value(plain) == plain
+        assert redact_value({"pass": "hunter22", "dbPass": "hunter22", "db_pass": 123456}) == {
+            "pass": "[masked password]",
+            "dbPass": "[masked password]",
+            "db_pass": "[masked password]",
+        }
+
+    @given(st.dictionaries(TEXTS, TEXTS | st.integers() | st.lists(TEXTS, max_size=2), max_size=4))
+    def test_no_entry_of_a_mapping_is_lost(self, value):
+        assert len(redact_value(value)) == len(value)
+
+    @given(st.dictionaries(TEXTS, TEXTS | st.integers() | st.lists(TEXTS, max_size=2), max_size=4))
     def test_masking_a_value_twice_is_masking_it_once(self, value):
         once = redact_value(value)
         assert redact_value(once) == once
@@ -328,6 +468,17 @@ ADVERSARIES = {
     "basic": "authorization basic YTpi",
     "spaces": "token    \t    ",
     "flags": "--token ",
+    "colours": "\x1b[32m",
+    "colours that only begin": "\x1b[",
+    "colours behind a name": "pass\x1b[0m\x1b[1m",
+    "colours written out": "\\u001b[0msk-",
+    "colours in values": "password=\\e[1m",
+    "numbers of colours": "sk-\\u001b[0;1;2;3;4;5",
+    "passes": "DB_PASS=x ",
+    "passes of anything": "db_pass: ",
+    "logins": "machine a login b password c1",
+    "grants": "identified by 'a",
+    "algorithms": "signing_key: ecdsaecdsaecdsaecdsa! ",
 }
 
 

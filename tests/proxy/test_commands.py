@@ -146,6 +146,58 @@ def test_a_key_for_a_gateway_does_not_go_to_the_provider(configured, tmp_path):
     assert [one.base for one in config.upstreams][:2] == ["https://said.example", "http://gate.example/v1"]
 
 
+def test_two_addresses_for_one_provider_are_two_upstreams(configured):
+    said = {"OPENAI_BASE_URL": "http://a.example/v1", "OPENAI_API_BASE": "http://b.example/v1"}
+    config, _ = configured("true", **said)
+    assert [(one.name, one.base, one.dialect) for one in config.upstreams][1:3] == [
+        ("openai", "http://a.example/v1", "openai-responses"),
+        ("openai-api-base", "http://b.example/v1", "openai-responses"),
+    ]
+    config, _ = configured("true", **said | {"OPENAI_API_BASE": "http://a.example/v1/"})
+    assert len(config.upstreams) == 3
+
+
+class Listening:
+    """Where a proxy would be."""
+
+    @staticmethod
+    def url(name):
+        return f"http://us/{name}"
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            {},
+            {"OPENAI_BASE_URL": "/openai/v1", "GEMINI_API_BASE": "/gemini/v1beta", "ANTHROPIC_BASE_URL": "/anthropic"},
+        ),
+        ({"OPENAI_BASE_URL": "http://a.example"}, {"OPENAI_BASE_URL": "/openai", "OPENAI_API_BASE": "/openai"}),
+        ({"OPENAI_BASE_URL": "http://a.example/v4"}, {"OPENAI_BASE_URL": "/openai/v1"}),
+        (
+            {"OPENAI_BASE_URL": "http://a.example/v1", "OPENAI_API_BASE": "http://a.example/x/"},
+            {"OPENAI_BASE_URL": "/openai/v1", "OPENAI_API_BASE": "/openai-api-base"},
+        ),
+        ({"GOOGLE_GEMINI_BASE_URL": "http://a.example/g"}, {"GEMINI_API_BASE": "/gemini/v1beta"}),
+        ({"GEMINI_API_BASE": "http://a.example/g"}, {"GEMINI_API_BASE": "/gemini", "GEMINI_API_BASE_URL": "/gemini"}),
+    ],
+)
+def test_a_command_is_told_the_version_only_where_it_is_taken_off_again(configured, said, told):
+    config, _ = configured("true", **said)
+    found = commands._addresses(config, Listening, said)
+    assert {name: found[name].removeprefix("http://us") for name in told} == told
+
+
+def test_codex_is_told_the_same_address_as_others(configured, monkeypatch):
+    for said, address in {
+        "http://a.example/x": "http://us/openai",
+        "http://a.example/v1": "http://us/openai/v1",
+    }.items():
+        config, _ = configured("true", OPENAI_BASE_URL=said)
+        assert commands._told(("codex",), config, Listening)[-1] == f'openai_base_url="{address}"'
+        assert commands._told(("claude",), config, Listening) == ("claude",)
+
+
 def test_an_address_of_the_environment_that_is_none_is_told_without_its_key(capsys, monkeypatch):
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "https://gate.example/?key=secret")
     assert run(["run", "--archive", "memory", "--", "true"]) == 4

@@ -5,6 +5,7 @@ Codex in its `-c` settings, a script in what the SDKs read. Where the providers 
 """
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -13,6 +14,8 @@ from pathlib import Path
 
 import pytest
 from tests.proxy.provider import Provider
+
+from foldline.proxy import commands
 
 ROOT = Path(__file__).parents[2]
 SHOWN = re.findall(r"^foldline run -- .*$", (ROOT / "README.md").read_text("utf-8"), re.M)
@@ -115,3 +118,83 @@ async def test_a_hang_up_leaves_the_command_its_proxy(desk):
         out, _ = await asyncio.wait_for(child.communicate(b"go on\n"), 60)
         assert (child.returncode, out) == (7, b"fine\n")
     assert list((desk / "data" / "proxies").iterdir()) == []
+
+
+ASKING = """
+import json, os, sys, urllib.request
+for variable, path, key in json.loads(sys.argv[1]):
+    body = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+    if path.endswith("/responses"):
+        body = {"model": "m", "input": [{"role": "user", "content": "hi"}]}
+    elif "models/" in path:
+        body = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}
+    headers = {"content-type": "application/json", "authorization": "Bearer " + key}
+    url = os.environ[variable].rstrip("/") + path
+    urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)).read()
+"""
+"""A client: it asks at the address that a variable says, with a path of its own behind it."""
+VARIABLES = {variable for bases in commands._BASES.values() for variable, _ in bases}
+
+
+async def asked(desk, said, asks, runs=1):
+    """What a client asks behind `foldline run`, in an environment that says these addresses."""
+    (desk / "asking.py").write_text(ASKING)
+    env = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+    env |= {"HOME": str(desk), "FOLDLINE_HOME": str(desk / "data"), **said}
+    run = (sys.executable, "-m", "foldline.cli.main", "run", "--archive", "memory", "--")
+    client = (sys.executable, str(desk / "asking.py"), json.dumps(asks))
+    child = await asyncio.create_subprocess_exec(*run * runs, *client, env=env)
+    assert await asyncio.wait_for(child.wait(), 120) == 0
+
+
+GEMINI = "/models/m:generateContent"
+
+
+@pytest.mark.anyio
+async def test_requests_to_a_gateway_have_the_path_they_would_have_had(desk):
+    """Whatever its address ends in: a client adds to it what it always does."""
+    cases = [
+        ("OPENAI_BASE_URL", "/v1beta/openai", "/chat/completions"),
+        ("OPENAI_BASE_URL", "", "/chat/completions"),
+        ("OPENAI_BASE_URL", "/v1/acct/gw/openai", "/responses"),
+        ("OPENAI_BASE_URL", "/openai/deployments/d", "/chat/completions?api-version=1"),
+        ("OPENAI_API_BASE", "/paas/v4", "/chat/completions"),
+        ("GEMINI_API_BASE", "/g", GEMINI),
+    ]
+    async with Provider() as provider:
+        runs = (asked(desk, {name: provider.url + base}, [(name, path, "k")]) for name, base, path in cases)
+        await asyncio.gather(*runs)
+        got = {f"{got.path}?{got.query}".rstrip("?") for got in provider.got}
+        assert got == {base + path for _, base, path in cases}
+        assert len(provider.got) == len(cases)
+        assert not provider.violations
+
+
+@pytest.mark.anyio
+async def test_a_key_goes_to_the_gateway_of_its_own_variable(desk):
+    """Two variables for one provider may say two addresses."""
+    async with Provider() as one, Provider() as other:
+        said = {"OPENAI_BASE_URL": f"{one.url}/v1", "OPENAI_API_BASE": f"{other.url}/gate"}
+        said |= {"GOOGLE_GEMINI_BASE_URL": one.url, "GEMINI_API_BASE": f"{other.url}/v1beta"}
+        asks = [
+            ("OPENAI_BASE_URL", "/chat/completions", "one"),
+            ("OPENAI_API_BASE", "/chat/completions", "other"),
+            ("GOOGLE_GEMINI_BASE_URL", f"/v1beta{GEMINI}", "one"),
+            ("GEMINI_API_BASE", GEMINI, "other"),
+        ]
+        await asked(desk, said, asks)
+        for provider, key, paths in (
+            (one, "one", ["/v1/chat/completions", f"/v1beta{GEMINI}"]),
+            (other, "other", ["/gate/chat/completions", f"/v1beta{GEMINI}"]),
+        ):
+            assert [got.path for got in provider.got] == paths
+            assert {got.headers["authorization"] for got in provider.got} == {f"Bearer {key}"}
+
+
+@pytest.mark.anyio
+async def test_a_run_within_a_run_asks_the_same(desk):
+    async with Provider() as provider:
+        said = {"OPENAI_BASE_URL": f"{provider.url}/openai", "GOOGLE_GEMINI_BASE_URL": provider.url}
+        asks = [("OPENAI_BASE_URL", "/chat/completions", "k"), ("GEMINI_API_BASE", GEMINI, "k")]
+        await asked(desk, said, asks, runs=2)
+        assert [got.path for got in provider.got] == ["/openai/chat/completions", f"/v1beta{GEMINI}"]

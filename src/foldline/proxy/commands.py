@@ -28,7 +28,7 @@ import click
 
 from foldline import home
 from foldline.errors import AuthRejected, InputError, UpstreamNotAllowed
-from foldline.proxy.upstreams import DIALECTS, KNOWN, Upstream, has_tools, made, upstream
+from foldline.proxy.upstreams import DIALECTS, KNOWN, Upstream, Upstreams, has_tools, made, upstream
 
 if TYPE_CHECKING:
     from foldline.archive.base import Backend
@@ -43,7 +43,7 @@ _BASES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "openai-responses": (("OPENAI_BASE_URL", "/v1"), ("OPENAI_API_BASE", "/v1")),
     "gemini": (("GOOGLE_GEMINI_BASE_URL", ""), ("GEMINI_API_BASE_URL", ""), ("GEMINI_API_BASE", "/v1beta")),
 }
-"""Where the usual clients look for a provider's address, and what they want behind it."""
+"""Where the usual clients look for a provider's address, and what they want behind the one of the provider itself."""
 _STRAIGHT = ("NO_PROXY", "no_proxy")
 """Where clients look for the hosts that they reach without the network's own proxy. Some read one, some the other."""
 
@@ -174,18 +174,26 @@ def _upstreams(wish: Wish, environment: Mapping[str, str]) -> tuple[Upstream, ..
     if wish.upstreams:
         return tuple(upstream(name, wish.dialect, config) for name in wish.upstreams)
     known = (upstream(name, config=config) for name in KNOWN)
-    return tuple(_moved(one, environment) if one is KNOWN[one.name] else one for one in known)
+    return tuple(moved for one in known for moved in (_moved(one, environment) if one is KNOWN[one.name] else (one,)))
 
 
-def _moved(one: Upstream, environment: Mapping[str, str]) -> Upstream:
-    """A provider at the address that the environment has for it, if it has one."""
-    variable = next((name for name, _ in _BASES[one.dialect] if environment.get(name)), None)
-    if variable is None:
-        return one
-    try:
-        return made(one.name, environment[variable], one.dialect)
-    except (InputError, UpstreamNotAllowed) as error:
-        raise InputError(f"{variable} in the environment: {error}; set it right, or give --upstream") from None
+def _moved(one: Upstream, environment: Mapping[str, str]) -> Iterator[Upstream]:
+    """A provider at the address that the environment has for it, if it has one; once for each address where variables
+    differ, since the key that is sent to one is not for the other."""
+    bases: set[str] = set()
+    for variable, _ in _BASES[one.dialect]:
+        if not environment.get(variable):
+            continue
+        name = variable.lower().replace("_", "-") if bases else one.name
+        try:
+            moved = made(name, environment[variable], one.dialect)
+        except (InputError, UpstreamNotAllowed) as error:
+            raise InputError(f"{variable} in the environment: {error}; set it right, or give --upstream") from None
+        if moved.base not in bases:
+            bases.add(moved.base)
+            yield moved
+    if not bases:
+        yield one
 
 
 def _file(wish: Wish) -> Path | None:
@@ -267,18 +275,37 @@ def _told(command: tuple[str, ...], config: Config, running: Running) -> tuple[s
     Codex reads the address from its configuration alone. Its provider keeps its own name: a session can only be resumed
     with the provider it began with, behind us or not.
     """
-    openai = next((one for one in config.upstreams if one.dialect.startswith("openai")), None)
-    if openai is None or Path(command[0]).name != "codex":
+    address = _addresses(config, running, os.environ).get("OPENAI_BASE_URL")
+    if address is None or Path(command[0]).name != "codex":
         return command
-    said = ("model_provider=openai", f"openai_base_url={json.dumps(f'{running.url(openai.name)}/v1')}")
+    said = ("model_provider=openai", f"openai_base_url={json.dumps(address)}")
     return (command[0], *(word for setting in said for word in ("-c", setting)), *command[1:])
 
 
 def _environment(config: Config, running: Running) -> dict[str, str]:
-    addresses = {
-        variable: running.url(one.name) + suffix for one in config.upstreams for variable, suffix in _BASES[one.dialect]
-    }
-    return {**addresses, **_straight(os.environ, running.host)}
+    return {**_addresses(config, running, os.environ), **_straight(os.environ, running.host)}
+
+
+def _addresses(config: Config, running: Running, environment: Mapping[str, str]) -> dict[str, str]:
+    """What the variables are to say: our address of the upstream at which each pointed, else of the first there is.
+
+    Whoever read the upstream's own address there added to it what it needs. The same is added to ours, so a version is
+    put behind it only where the proxy takes that off again.
+    """
+    told: dict[str, str] = {}
+    for one in config.upstreams:
+        bases = _BASES[one.dialect]
+        own = {variable: suffix for variable, suffix in bases if environment.get(variable, "").rstrip("/") == one.base}
+        for variable, suffix in bases:
+            if variable in own or variable not in told:
+                same = suffix in own.values() and not _ends_in_version(one)
+                told[variable] = running.url(one.name) + ("" if same else suffix)
+    return told
+
+
+def _ends_in_version(one: Upstream) -> bool:
+    """The proxy takes off the version that a path to this upstream begins with. To others it would go on."""
+    return Upstreams((one,)).url(one, b"/v1/", b"") == f"{one.base}/"
 
 
 def _straight(environment: Mapping[str, str], host: str) -> dict[str, str]:
