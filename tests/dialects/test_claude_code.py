@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 
 import pytest
@@ -633,11 +634,49 @@ def chain(data: bytes) -> list[str]:
     rows = {row["uuid"]: row for row in records(data)}
     spoken = [row for row in rows.values() if row["type"] in ("user", "assistant")]
     at, found = spoken[-1]["uuid"] if spoken else None, []
-    while at in rows:
+    while at in rows and at not in found:
         found.append(at)
         at = rows[at]["parentUuid"]
     said = [rows[name].get("message", {}).get("content", "") for name in reversed(found)]
     return [words if isinstance(words, str) else "".join(block.get("text", "") for block in words) for words in said]
+
+
+def loaded(data: bytes) -> list[str]:
+    """What the agent itself loads of a session it compacted: what was kept is hung behind its anchor, and all else that
+    hung there behind that; then from the last thing said up through the parents."""
+    rows = {row["uuid"]: row for row in records(data)}
+    fold = next((row for row in reversed(rows.values()) if row.get("subtype") == "compact_boundary"), {})
+    metadata = fold.get("compactMetadata", {})
+    anchor, kept = _kept(rows, metadata)
+    for row in rows.values():
+        if kept and row["parentUuid"] == anchor and row["uuid"] not in kept:
+            row["parentUuid"] = kept[-1]
+    for name, parent in zip(kept, [anchor, *kept], strict=False):
+        rows[name]["parentUuid"] = parent
+    spoken = [name for name, row in rows.items() if row["type"] in ("user", "assistant")]
+    at, found = spoken[-1] if spoken[-1] != anchor or not kept else kept[-1], list[str]()
+    while at in rows:
+        assert at not in found
+        found.append(at)
+        at = rows[at]["parentUuid"]
+    return [said(rows[name]) for name in reversed(found) if "message" in rows[name]]
+
+
+def _kept(rows: dict[str, dict], metadata: dict) -> tuple[str, list[str]]:
+    if listed := metadata.get("preservedMessages"):
+        return listed["anchorUuid"], listed["uuids"]
+    segment = metadata.get("preservedSegment")
+    if not segment:
+        return "", []
+    kept = [segment["tailUuid"]]
+    while kept[0] != segment["headUuid"]:
+        kept.insert(0, rows[kept[0]]["parentUuid"])
+    return segment["anchorUuid"], kept
+
+
+def said(row: dict) -> str:
+    words = row["message"]["content"]
+    return words if isinstance(words, str) else "".join(block.get("text", "") for block in words)
 
 
 def test_a_checkpoint_is_above_what_a_torn_row_hangs_on(book):
@@ -660,6 +699,152 @@ def test_a_checkpoint_hangs_where_the_message_after_it_hung_though_a_dead_branch
     data = CLAUDE.write(conversation.with_messages([conversation.messages[0], made, conversation.messages[2]]))
     assert chain(data) == ["hello", "so far", "right way"]
     assert texts(load(data)) == chain(data)
+
+
+def made(said: str, origin: Origin = Origin.SUMMARY) -> Message:
+    return Message("user", origin, (Text(said),))
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [
+        {"preservedMessages": {"anchorUuid": "u5", "uuids": ["c", "d"]}},
+        {"preservedSegment": {"headUuid": "c", "anchorUuid": "u5", "tailUuid": "d"}},
+    ],
+)
+def test_what_a_compaction_kept_hangs_on_the_checkpoint_that_took_its_summarys_place(book, metadata):
+    folded(book, **metadata)
+    conversation = book.read()
+    data = CLAUDE.write(conversation.with_messages([made("all so far"), *conversation.messages[2:]]))
+    assert loaded(data) == texts(load(data)) == ["all so far", "two", "three"]
+    new = next(row for row in records(data) if row["type"] == "user" and said(row) == "all so far")
+    boundary = next(row for row in records(data) if row["type"] == "system")
+    assert boundary["compactMetadata"]["preservedMessages"] == {"anchorUuid": new["uuid"], "uuids": ["d"]}
+
+
+def test_a_boundary_none_of_whose_kept_rows_is_left_names_none(book):
+    folded(book, preservedSegment={"headUuid": "c", "anchorUuid": "u5", "tailUuid": "d"})
+    conversation = book.read()
+    after = records(CLAUDE.write(conversation.with_messages([made("all so far"), conversation.messages[-1]])))
+    boundary = next(row for row in after if row["type"] == "system")
+    assert boundary["compactMetadata"] == {"trigger": "auto", "preTokens": 100}
+
+
+def test_what_was_kept_and_follows_a_new_message_is_written_anew(book):
+    folded(book, preservedMessages={"anchorUuid": "u5", "uuids": ["c", "d"]})
+    first, second, third, _ = book.read().messages
+    data = CLAUDE.write(book.read().with_messages([first, second, made("so far"), third]))
+    assert loaded(data) == texts(load(data)) == ["so far", "second", "so far", "two"]
+    assert not {"d", "e"} & {row["uuid"] for row in records(data)}
+
+
+def test_a_branch_that_was_left_stays_so_when_the_message_it_left_is_folded(book):
+    book.user("first")
+    book.fold("sum")
+    book.says("m1", text("one"), uuid="fork")
+    book.user("wrong way")
+    book.user("right way", parentUuid="fork")
+    conversation = book.read()
+    data = CLAUDE.write(conversation.with_messages([made("so far"), conversation.messages[-1]]))
+    assert texts(load(data)) == chain(data)[1:] == ["so far", "right way"]
+    assert codes(load(data)) == ["left-behind"]
+
+
+def test_a_torn_row_that_hangs_on_the_boundary_takes_nothing_live_with_it(book):
+    book.fold("sum")
+    book.user("one")
+    book.user("two", parentUuid="nowhere")
+    assert texts(book.read()) == ["sum", "one", "two"]
+
+
+def test_a_checkpoint_at_the_end_stands_behind_the_branches_that_were_left(book):
+    book.user("hello", uuid="a")
+    book.says("m1", text("one"), uuid="b")
+    book.user("wrong way", uuid="c")
+    book.user("right way", uuid="d", parentUuid="b")
+    conversation = book.read()
+    data = CLAUDE.write(conversation.with_messages([conversation.messages[0], made("so far")]))
+    assert chain(data) == texts(load(data)) == ["hello", "so far"]
+
+
+def test_branches_that_were_left_go_when_nothing_stands_behind_them_any_more(book):
+    book.user("hello", uuid="a")
+    book.user("wrong way", uuid="b")
+    book.user("right way", uuid="c", parentUuid="a")
+    conversation = book.read()
+    data = CLAUDE.write(conversation.with_messages(conversation.messages[:1]))
+    assert chain(data) == texts(load(data)) == ["hello"]
+
+
+def test_what_stands_before_the_root_of_a_session_that_begins_torn_is_read_again(book):
+    book.user([result("c9", "one")], uuid="a", parentUuid="nowhere")
+    book.user("two", uuid="b")
+    book.user("three", uuid="c", parentUuid=None)
+    conversation = book.read()
+    view = [made("one"), *conversation.messages[1:], made("so far")]
+    data = CLAUDE.write(conversation.with_messages(view))
+    assert chain(data) == texts(load(data)) == ["one", "two", "three", "so far"]
+    assert records(data)[0]["parentUuid"] == "nowhere"
+
+
+@pytest.mark.parametrize("row", range(4))
+def test_a_row_that_is_its_own_parent_hangs_on_the_message_before_it(book, row):
+    for number in range(4):
+        book.user(str(number))
+    book.rows[row]["parentUuid"] = book.rows[row]["uuid"]
+    conversation = book.read()
+    for at in range(4):
+        view = conversation.with_messages(
+            [*conversation.messages[:at], made("so far"), *conversation.messages[at + 1 :]]
+        )
+        data = CLAUDE.write(view)
+        assert chain(data) == texts(load(data)) == texts(view)
+
+
+def test_a_row_made_in_a_subagents_file_is_a_subagents(book):
+    book.user("task", isSidechain=True, agentId="a1")
+    book.says("m1", text("done"), isSidechain=True, agentId="a1")
+    conversation = book.read()
+    data = CLAUDE.write(conversation.with_messages([made("so far"), conversation.messages[1]]))
+    assert texts(load(data)) == chain(data) == ["so far", "done"]
+    assert [(row["isSidechain"], row["agentId"]) for row in records(data)] == [(True, "a1")] * 2
+
+
+def test_a_row_made_beside_a_subagents_is_not_a_subagents(book):
+    book.user("aside", isSidechain=True, agentId="a1", parentUuid=None)
+    book.user("hello", parentUuid=None)
+    conversation = book.read()
+    row = records(CLAUDE.write(conversation.with_messages([made("so far"), *conversation.messages])))[1]
+    assert (row["isSidechain"], "agentId" in row) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("words", "origin"), [("[a tool's answer]", Origin.PROGRAM), ("<bash-stdout>x</bash-stdout>", Origin.TOOL)]
+)
+def test_what_a_tool_said_does_not_become_the_users_word(book, words, origin):
+    conversation = session(book).read()
+    again = load(CLAUDE.write(conversation.append(made(words, Origin.TOOL))))
+    assert (again.messages[-1].text, again.messages[-1].origin) == (words, origin)
+
+
+def test_what_is_made_of_a_second_answer_stands_behind_the_first(book):
+    book.user("go")
+    book.says("m1", call("c1"))
+    book.result("c1", "one")
+    book.says("m2", text("done"))
+    book.user("more")
+    book.result("c1", "two")
+    conversation = book.read()
+    answered = conversation.messages[2]
+    assert len(answered.results) == 2
+    view = [
+        *conversation.messages[:2],
+        answered.with_parts(answered.parts[:1]),
+        made("two"),
+        *conversation.messages[3:],
+    ]
+    written = CLAUDE.write(conversation.with_messages(view))
+    assert texts(load(written)) == ["go", "", "", "two", "done", "more"]
 
 
 USAGE = {"input_tokens": 3, "cache_read_input_tokens": 90_000, "output_tokens": 40, "service_tier": "standard"}
@@ -780,3 +965,85 @@ def test_a_checkpoint_before_all_that_is_left_is_the_first_thing_the_agent_loads
         *(p for m in kept for p in m.parts),
     ]
     assert "so far" in chain(written)
+
+
+@st.composite
+def rewound_books(draw):
+    """Sessions that may have been compacted once, and have kept rows then; the user may have rewound since."""
+    book = Book()
+
+    def talk(least: int, most: int) -> None:
+        for _ in range(draw(st.integers(least, most))):
+            match draw(st.sampled_from(["user", "meta", "answer", "progress"])):
+                case "user":
+                    book.user(f"ask {len(book.rows)}")
+                case "meta":
+                    book.user(f"note {len(book.rows)}", isMeta=True)
+                case "answer":
+                    book.says(f"m{len(book.rows)}", text(f"answer {len(book.rows)}"))
+                case _:
+                    book.row("progress")
+
+    book.user("ask first")
+    talk(0, 6)
+    head = draw(st.integers(0, len(book.rows) - 1))
+    kept = [row["uuid"] for row in book.rows[head:]]
+    boundary, summary = f"u{len(book.rows)}", f"u{len(book.rows) + 1}"
+    anchor = draw(st.sampled_from([summary, boundary]))
+    listed = {"preservedMessages": {"anchorUuid": anchor, "uuids": kept}}
+    segment = {"preservedSegment": {"headUuid": kept[0], "anchorUuid": anchor, "tailUuid": kept[-1]}}
+    metadata = draw(st.sampled_from([listed, segment, {}, None]))
+    if metadata is not None:
+        book.fold("sum", **metadata)
+    if metadata and anchor == summary and draw(st.booleans()):
+        book.user("ask on", parentUuid=kept[-1])
+    talk(0, 4)
+    if draw(st.booleans()):
+        fork = book.rows[-1]["uuid"]
+        book.user("wrong way")
+        book.user("right way", parentUuid=fork)
+    return book
+
+
+@given(rewound_books(), st.data())
+def test_the_agent_loads_the_view_of_any_session_that_was_compacted_or_rewound(book, data):
+    conversation = book.read()
+    messages = conversation.messages
+    assert loaded(book.data()) == texts(conversation)
+    at = data.draw(st.integers(0, len(messages)), "at")
+    made = Message("user", Origin.SUMMARY, (Text("so far"),))
+    before, after = ([m for m in half if data.draw(st.booleans())] for half in (messages[:at], messages[at:]))
+    note = [Message("user", Origin.TOOL, (Text("by the way"),))] if data.draw(st.booleans(), "note") else []
+    split = data.draw(st.integers(0, len(after)), "split")
+    view = conversation.with_messages([*before, made, *after[:split], *note, *after[split:]])
+    written = CLAUDE.write(view)
+    assert texts(load(written)) == texts(view)
+    assert loaded(written) == texts(view)
+
+
+@given(rewound_books())
+def test_a_compaction_tells_which_messages_it_kept(book):
+    kept = set()
+    for row in book.rows:
+        for metadata in [row.get("compactMetadata", {})]:
+            kept |= set(metadata.get("preservedMessages", {}).get("uuids", []))
+            if segment := metadata.get("preservedSegment"):
+                names = [row["uuid"] for row in book.rows]
+                kept |= set(names[names.index(segment["headUuid"]) : names.index(segment["tailUuid"]) + 1])
+    conversation = book.read("all")
+    expected = [n for n, m in enumerate(conversation.messages) if any(book.rows[row]["uuid"] in kept for row in m.rows)]
+    assert [n for fold in conversation.compactions for n in fold.kept] == expected
+
+
+@pytest.mark.speed
+def test_a_thousand_compactions_that_kept_everything_are_read_quickly(book):
+    for number in range(1_200):
+        tail = book.user(f"go {number}", uuid=f"r{number}")
+        book.fold("sum", preservedSegment={"headUuid": "r0", "anchorUuid": "q", "tailUuid": tail})
+    data = book.data().splitlines(keepends=True)
+    spent = []
+    for _ in range(3):
+        before = time.process_time()
+        CLAUDE.read_lines(Source(b"", name="x"), data)
+        spent.append(time.process_time() - before)
+    assert min(spent) < 0.35

@@ -157,6 +157,29 @@ def test_a_compaction_without_a_list_stands_for_itself(rollout):
     assert texts(load(CODEX.write(conversation.with_messages(changed)))) == ["shorter", "second"]
 
 
+def test_a_compaction_without_a_list_whose_summary_is_gone_says_nothing(rollout):
+    conversation = rollout.user("first").row("compacted", message="so far").user("second").read()
+    made = Message("user", Origin.SUMMARY, (Text("all so far"),))
+    data = CODEX.write(conversation.with_messages([made, conversation.messages[1]]))
+    assert texts(load(data)) == ["all so far", "second"]
+    compaction = records(data)[1]["payload"]
+    assert (compaction["message"], compaction["replacement_history"]) == ("", [])  # Codex loads nothing from before it
+    assert texts(load(CODEX.write(conversation.with_messages(conversation.messages[1:])))) == ["second"]
+
+
+def test_a_compaction_without_a_list_lists_what_was_put_before_its_summary(rollout):
+    conversation = rollout.user("first").row("compacted", message="so far").user("second").read()
+    made = Message("user", Origin.PROGRAM, (Text("made"),))
+    again = load(CODEX.write(conversation.with_messages([made, *conversation.messages])))
+    assert [(m.text, m.origin) for m in again.messages][:2] == [("made", Origin.USER), ("so far", Origin.SUMMARY)]
+
+
+def test_a_compaction_without_a_list_is_left_alone_while_it_says_the_same(rollout):
+    conversation = rollout.user("first").row("compacted", message="so far").user("second").read()
+    same = [replace(m, raw=None) for m in conversation.messages]
+    assert records(CODEX.write(conversation.with_messages(same))) == rollout.rows
+
+
 def test_turns_the_user_took_back_are_no_longer_live(rollout):
     rollout.user("one").says("1").user("two").says("2").row("event_msg", type="thread_rolled_back", num_turns=1)
     conversation = rollout.user("three").read()
@@ -276,12 +299,14 @@ def test_a_payload_that_is_no_object_is_no_item(rollout):
     assert texts(rollout.user("hello").read()) == ["hello"]
 
 
-@given(st.lists(st.sampled_from(["user", "says", "compacted"]), max_size=8), st.data())
+@given(st.lists(st.sampled_from(["user", "says", "compacted", "bare"]), max_size=8), st.data())
 def test_what_is_left_of_the_messages_is_read_again(kinds, data):
     rollout = Rollout()
     for n, kind in enumerate(kinds):
         if kind == "compacted":
             rollout.compacted([message("user", f"{n}a"), message("user", f"{n}b")])
+        elif kind == "bare":
+            rollout.row("compacted", message=str(n))
         else:
             getattr(rollout, kind)(str(n))
     conversation = rollout.read()
@@ -289,12 +314,14 @@ def test_what_is_left_of_the_messages_is_read_again(kinds, data):
     assert texts(load(CODEX.write(conversation.with_messages(kept)))) == [m.text for m in kept]
 
 
-@given(st.lists(st.sampled_from(["user", "says", "compacted"]), min_size=1, max_size=8), st.data())
+@given(st.lists(st.sampled_from(["user", "says", "compacted", "bare"]), min_size=1, max_size=8), st.data())
 def test_a_view_in_any_order_with_a_checkpoint_anywhere_is_read_again(kinds, data):
     rollout = Rollout()
     for n, kind in enumerate(kinds):
         if kind == "compacted":
             rollout.compacted([message("user", f"{n}a"), message("developer", f"{n}b")])
+        elif kind == "bare":
+            rollout.row("compacted", message=str(n))
         else:
             getattr(rollout, kind)(str(n))
     conversation = rollout.read()

@@ -5,10 +5,13 @@ from __future__ import annotations
 import codecs
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.dialects.lined import START, Links, Made, assemble, first_change, unsized
+from foldline.dialects.base import Lined, Source
+from foldline.dialects.lined import START, Links, Made, assemble, first_change, plan, unsized
+from foldline.model import Message, Origin, Text
 
 ends = st.sampled_from([b"", b"\n", b"\r\n"])
 
@@ -61,3 +64,26 @@ def test_new_rows_hang_on_what_the_next_message_hung_on_or_the_last_on_the_way_t
     assert links.above(Made(2, None, ()), way, frozenset()) == "b"
     assert links.above(Made(3, None, ()), way, frozenset({3})) == "b"
     assert links.above(Made(START, None, ()), way, frozenset()) == ""
+    torn = Links(["a", "b"], ["nowhere", "a"])
+    assert torn.above(Made(START, 1, ()), (0, 1), frozenset({0})) == "nowhere"
+
+
+def message(*rows: int) -> Message:
+    return Message("user", Origin.USER, (Text("said"),), rows=rows)
+
+
+@pytest.mark.parametrize(
+    ("rows", "floor", "after", "before"),
+    [
+        ([(1,), (2, 4), (), (5,)], START, 4, 5),
+        ([(1,), (2, 9), (), (5,)], START, 2, 5),  # what came later adds to what stands before
+        ([(1,), (2, 9), ()], START, 9, None),
+        ([(8,), (3,), (), (9,)], 6, 8, 9),  # what was kept stands behind its summary
+        ([(3,), (), (9,)], 6, 6, 9),
+        ([(), (3,), (9,)], 6, 6, 3),
+    ],
+)
+def test_new_rows_stand_behind_the_message_before_them(rows, floor, after, before):
+    layout = Lined(Source(b""), (b"{}\n",) * 10, ())
+    run = plan(layout, [message(*held) for held in rows], floor).made[0]
+    assert (run.after, run.before) == (after, before)

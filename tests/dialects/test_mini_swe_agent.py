@@ -8,7 +8,7 @@ from dataclasses import replace
 from foldline.dialects import jsontext
 from foldline.dialects.base import Source
 from foldline.dialects.mini_swe_agent import MiniSweAgent
-from foldline.model import Origin, Text
+from foldline.model import Message, Origin, Text
 
 MINI = MiniSweAgent()
 VALUE = {
@@ -41,6 +41,17 @@ def test_the_providers_response_stays_where_it_is():
     after = json.loads(MINI.write(conversation.with_messages(bare)))
     assert after["messages"][2] == VALUE["messages"][2]
     assert after["messages"][3]["content"] == "[cleared]"
+
+
+def test_a_summary_behind_a_step_is_still_one_when_it_is_read_again():
+    conversation = MINI.read(Source(DATA), jsontext.decode(DATA))
+    made = Message("user", Origin.SUMMARY, (Text("# Notes on the conversation so far"),))
+    answer = replace(conversation.messages[3], raw=None, origin=Origin.SUMMARY)
+    data = MINI.write(conversation.with_messages([*conversation.messages[:3], answer, made]))
+    again = MINI.read(Source(data), jsontext.decode(data))
+    assert [m.origin for m in again.messages[3:]] == [Origin.SUMMARY, Origin.SUMMARY]
+    bare = [replace(m, raw=None) for m in again.messages]
+    assert json.loads(MINI.write(again.with_messages(bare))) == json.loads(data)
 
 
 def test_a_model_that_is_not_named_is_none():

@@ -247,17 +247,61 @@ def test_turns_of_messages_that_are_gone_are_dropped(export):
     assert [t["info"]["id"] for t in rebuilt(conversation, conversation.messages[2:])["messages"]] == ["msg_2"]
 
 
-def test_a_new_first_message_takes_the_place_of_a_summary(export):
-    conversation = folded(export, tail_start_id="tail").read()
-    made = Message("user", Origin.SUMMARY, (Text("all so far"),))
-    again = load(OPENCODE.write(conversation.with_messages([made, *conversation.messages[2:]])))
-    assert texts(again) == ["What did we do so far?", "all so far", "two", "2", "three"]
+CHECKPOINT = Message("user", Origin.SUMMARY, (Text("all so far"),))
 
 
-def test_a_compaction_does_not_bring_the_old_history_back_when_its_summary_is_gone(export):
+def in_its_order(data: bytes) -> bytes:
+    """The export as opencode itself gives it: sorted by time and id."""
+    value = json.loads(data)
+    value["messages"].sort(key=lambda turn: (turn["info"]["time"]["created"], turn["info"]["id"]))
+    return json.dumps(value).encode()
+
+
+@pytest.mark.parametrize(
+    ("mark", "left"), [({}, ["three"]), ({"tail_start_id": "tail"}, ["two", "2", "three"])], ids=["all", "tail"]
+)
+def test_a_checkpoint_in_the_place_of_a_compaction_undoes_it(export, mark, left):
+    conversation = folded(export, **mark).read()
+    data = OPENCODE.write(conversation.with_messages([CHECKPOINT, *conversation.messages[2:]]))
+    again = load(data)
+    assert texts(again) == ["all so far", *left]
+    assert again.messages[0].origin is Origin.SUMMARY
+    assert again.compactions == ()
+    assert texts(load(in_its_order(data))) == texts(again)
+    assert "one" not in texts(load(data, "all"))  # what it had hidden does not come back
+
+
+def test_a_compaction_is_undone_as_well_when_its_summary_is_gone(export):
     conversation = folded(export).read()
-    again = load(OPENCODE.write(conversation.with_messages(conversation.messages[2:])))
-    assert texts(again) == ["What did we do so far?", "three"]
+    assert texts(load(OPENCODE.write(conversation.with_messages(conversation.messages[2:])))) == ["three"]
+
+
+def test_a_question_that_outlives_its_compaction_is_plain_words(export):
+    conversation = folded(export, tail_start_id="tail").read()
+    asked, _, two, *_ = conversation.messages
+    data = OPENCODE.write(conversation.with_messages([asked, CHECKPOINT, two]))
+    again = load(data)
+    assert texts(again) == ["What did we do so far?", "all so far", "two"]
+    assert [m.origin for m in again.messages] == [Origin.PROGRAM, Origin.SUMMARY, Origin.USER]
+    assert texts(load(in_its_order(data))) == texts(again)
+    assert b'"compaction"' not in data
+
+
+def test_a_summary_that_outlives_its_compaction_is_still_one(export):
+    conversation = folded(export, tail_start_id="tail").read()
+    again = load(OPENCODE.write(conversation.with_messages([CHECKPOINT, *conversation.messages[1:]])))
+    assert texts(again) == ["all so far", "so far", "two", "2", "three"]
+    assert again.messages[1].origin is Origin.SUMMARY
+
+
+def test_a_change_beside_a_compaction_leaves_it_alone(export):
+    folded(export, tail_start_id="tail")
+    export.says("3")
+    conversation = export.read()
+    made = [*conversation.messages[:-1], CHECKPOINT]
+    data = OPENCODE.write(conversation.with_messages(made))
+    assert texts(load(data)) == [m.text for m in made]
+    assert texts(load(data, "all"))[:2] == ["one", "1"]
 
 
 def test_messages_made_here_are_turns_of_their_own(export):
@@ -319,6 +363,86 @@ def test_what_is_no_export_is_refused(value):
         OPENCODE.read(Source(data), value)
 
 
+@pytest.mark.parametrize("state", [{"status": "running", "time": {"start": 5}}, {"status": "pending", "raw": ""}])
+def test_a_result_made_here_goes_into_the_part_of_its_call(export, state):
+    export.user("go")
+    call = {"type": "tool", "callID": "c2", "tool": "bash", "state": {"input": {}, **state}}
+    asked = export.says("calling", tool("c1"), call)
+    conversation = export.read()
+    for form in ({}, {"is_error": True}):
+        made = Message("tool", Origin.TOOL, (ToolResult("c2", (Text("nothing"),), name="bash", **form),))
+        data = OPENCODE.write(conversation.append(made))
+        again = load(data)
+        assert [m.role for m in again.messages] == ["user", "assistant", "tool", "tool"]
+        assert again.messages[3].results[0].text == "nothing"
+        assert [turn["info"]["id"] for turn in json.loads(data)["messages"]] == ["msg_0", asked]
+        done = json.loads(data)["messages"][1]["parts"][3]["state"]
+        assert {"start", "end"} == done["time"].keys()
+        assert "raw" not in done
+
+
+def test_no_two_parts_share_an_id_though_words_were_moved(export):
+    export.user("one")
+    export.user("two")
+    conversation = export.read()
+    moved = replace(conversation.messages[1], raw=None, rows=())
+    data = OPENCODE.write(conversation.with_messages([*conversation.messages, moved]))
+    parts = [part for turn in json.loads(data)["messages"] for part in turn["parts"]]
+    assert len({part["id"] for part in parts}) == len(parts) == 3
+    assert all(
+        part["messageID"] == turn["info"]["id"] for turn in json.loads(data)["messages"] for part in turn["parts"]
+    )
+
+
+SIZE = {"total": 90, "input": 50, "output": 10, "reasoning": 5, "cache": {"read": 20, "write": 10}}
+NOTHING = {"total": 0, "input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}}
+
+
+def sized(export: Export, **mark) -> Export:
+    for number in range(3):
+        export.user(f"ask {number}")
+        end = {"type": "step-finish", "cost": 2, "tokens": SIZE}
+        export.says(f"answer {number}", end, tool(f"c{number}"), cost=1, tokens=SIZE)
+        if mark and number == 1:
+            export.fold("so far", **mark)
+    return export
+
+
+@pytest.mark.parametrize(("changed", "sizes"), [(0, [NOTHING] * 3), (3, [SIZE, NOTHING, NOTHING])])
+def test_from_the_first_change_on_no_answer_says_how_large_the_context_was(export, changed, sizes):
+    conversation = sized(export).read()
+    messages = list(conversation.messages)
+    messages[changed] = messages[changed].with_parts([Text("shorter")])
+    answers = rebuilt(conversation, messages)["messages"][1::2]
+    assert [turn["info"]["tokens"] for turn in answers] == sizes
+    assert [turn["parts"][2]["tokens"] for turn in answers] == sizes
+    assert [(turn["info"]["cost"], turn["parts"][2]["cost"]) for turn in answers] == [(1, 2)] * 3
+    assert [turn["parts"][3] for turn in answers] == [turn["parts"][3] for turn in export.turns[1::2]]
+
+
+def test_what_a_compaction_kept_stands_behind_its_summary_also_where_sizes_are_told(export):
+    conversation = sized(export, tail_start_id="msg_2").read()
+    messages = list(conversation.messages)
+    assert messages[2].text == "ask 1"
+    messages[2] = messages[2].with_parts([Text("shorter")])
+    turns = rebuilt(conversation, messages)["messages"]
+    assert [turn["info"]["tokens"] for turn in turns if "tokens" in turn["info"]] == [SIZE, NOTHING, NOTHING]
+
+
+def test_answers_to_a_turn_that_is_gone_hang_on_the_checkpoint(export):
+    asked = export.user("one")
+    export.says("1", parentID=asked)
+    export.says("2", parentID=asked)
+    other = export.user("two")
+    export.says("3", parentID=other)
+    conversation = export.read()
+    turns = rebuilt(conversation, [CHECKPOINT, *conversation.messages[2:]])["messages"]
+    checkpoint = turns[0]["info"]["id"]
+    assert [turn["info"].get("parentID") for turn in turns] == [None, checkpoint, None, other]
+    alone = rebuilt(conversation, conversation.messages[1:2])["messages"]
+    assert [turn["info"]["parentID"] for turn in alone] == [asked]
+
+
 kinds = st.sampled_from(["user", "beside", "says", "steps", "failed"])
 
 
@@ -343,3 +467,31 @@ def test_what_is_left_of_the_turns_is_read_again(chosen, data):
     kept = [m for m in conversation.messages if m.rows in left]
     again = load(OPENCODE.write(conversation.with_messages(kept)))
     assert [m.parts for m in again.messages] == [m.parts for m in kept]
+
+
+@given(st.lists(st.sampled_from(["user", "says", "fold", "tail"]), max_size=10), st.booleans(), st.data())
+def test_a_view_with_a_checkpoint_anywhere_is_read_again(chosen, checkpoint, data):
+    export = Export()
+    for n, kind in enumerate(chosen):
+        match kind:
+            case "user":
+                export.user(str(n))
+            case "says":
+                export.says(str(n), tool(f"c{n}"), parentID=f"msg_{max(0, len(export.turns) - 1)}")
+            case "fold":
+                export.fold(str(n))
+            case "tail":
+                export.fold(str(n), tail_start_id=f"msg_{data.draw(st.integers(0, n))}")
+    conversation = export.read()
+    rows = sorted({m.rows for m in conversation.messages})
+    left = {row for row in rows if data.draw(st.booleans())}
+    view = [m for m in conversation.messages if m.rows in left]
+    places = [n for n in range(len(view) + 1) if n == len(view) or view[n].role != "tool"]
+    if checkpoint:
+        view.insert(data.draw(st.sampled_from(places)), CHECKPOINT)
+    written = OPENCODE.write(conversation.with_messages(view))
+    for form in (written, in_its_order(written)):
+        again = load(form)
+        assert [(m.role, m.text, m.calls) for m in again.messages] == [(m.role, m.text, m.calls) for m in view]
+    names = [turn["info"]["id"] for turn in json.loads(written)["messages"]]
+    assert len(set(names)) == len(names)

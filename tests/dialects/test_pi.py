@@ -304,7 +304,7 @@ def test_a_new_first_message_takes_the_place_of_a_summary(session):
     assert again.messages[0].origin is Origin.SUMMARY
 
 
-@pytest.mark.parametrize("origin", [Origin.SUMMARY, Origin.PROGRAM, Origin.USER, Origin.ASSISTANT])
+@pytest.mark.parametrize("origin", [Origin.SUMMARY, Origin.PROGRAM, Origin.TOOL, Origin.USER, Origin.ASSISTANT])
 def test_messages_made_here_get_rows_at_their_place(session, origin):
     session.user("one")
     session.user("two")
@@ -358,6 +358,70 @@ def test_a_result_that_is_gone_takes_its_row_with_it(session):
     assert [r.text for r in again.messages[2].results] == ["one"]
 
 
+USAGE = {"input": 60, "output": 40, "cacheRead": 80_000, "cacheWrite": 5, "totalTokens": 80_105, "cost": {"total": 2}}
+UNUSED = {**dict.fromkeys(USAGE, 0), "cost": {"total": 2}}
+
+
+def usages(data: bytes) -> list[dict]:
+    return [row["message"]["usage"] for row in records(data) if "usage" in row.get("message", {})]
+
+
+@pytest.mark.parametrize(("changed", "sizes"), [(0, [UNUSED, UNUSED]), (2, [USAGE, UNUSED])])
+def test_from_the_first_change_on_no_answer_says_how_large_the_context_was(session, changed, sizes):
+    for number in range(2):
+        session.user(f"ask {number}")
+        session.says(text(f"answer {number} usage"), usage=USAGE)
+    conversation = session.read()
+    messages = list(conversation.messages)
+    messages[changed] = messages[changed].with_parts([Text("shorter")])
+    assert usages(PI.write(conversation.with_messages(messages))) == sizes
+    made = Message("user", Origin.SUMMARY, (Text("so far"),))
+    messages = [*conversation.messages[:changed], made, *conversation.messages[changed:]]
+    assert usages(PI.write(conversation.with_messages(messages))) == sizes
+
+
+def test_what_a_compaction_kept_stands_behind_its_summary_also_where_sizes_are_told(session):
+    compacted(session)
+    session.rows[4]["message"]["usage"] = USAGE
+    conversation = session.read()
+    made = Message("user", Origin.SUMMARY, (Text("all so far"),))
+    data = PI.write(conversation.with_messages([made, *conversation.messages[1:]]))
+    assert texts(load(data)) == ["all so far", "two", "2", "three"]
+    assert usages(data) == [UNUSED]
+
+
+def twice(tree: Session) -> Session:
+    tree.user("one")
+    tree.says(call("c1"))
+    tree.result("c1", "long output")
+    tree.user("two")
+    tree.rows += [dict(row) for row in tree.rows[1:]]
+    return tree
+
+
+@pytest.mark.parametrize("history", ["live", "all"])
+def test_of_entries_that_stand_twice_only_the_changed_one_is_left(tree, history):
+    conversation = twice(tree).read(history)
+    stub = replace(conversation.messages[2].parts[0], content=(Text("[cleared]"),))
+    messages = [*conversation.messages[:2], conversation.messages[2].with_parts([stub]), conversation.messages[3]]
+    data = PI.write(conversation.with_messages(messages))
+    assert b"long output" not in data
+    names = [row["id"] for row in records(data)]
+    assert len(set(names)) == len(names)
+    assert [row.get("parentId") for row in records(data)] == [None, None, "e1", "e2", "e3"]
+    assert texts(load(data)) == ["one", "", "", "two"]
+
+
+@pytest.mark.parametrize("history", ["live", "all"])
+def test_entries_that_stand_twice_go_whole_when_a_checkpoint_takes_their_place(tree, history):
+    conversation = twice(tree).read(history)
+    made = Message("user", Origin.SUMMARY, (Text("so far"),))
+    data = PI.write(conversation.with_messages([made, conversation.messages[3]]))
+    assert texts(load(data)) == ["so far", "two"]
+    assert len(records(data)) == 3
+    assert records(data)[2]["parentId"] == records(data)[1]["id"]
+
+
 @pytest.mark.parametrize(
     ("row", "fit"),
     [
@@ -393,3 +457,33 @@ def test_what_is_left_of_the_messages_is_read_again(with_ids, kinds, data):
     conversation = session.read()
     kept = [m for m in conversation.messages if data.draw(st.booleans())]
     assert texts(load(PI.write(conversation.with_messages(kept)))) == [m.text for m in kept]
+
+
+@given(st.booleans(), st.integers(1, 6), st.integers(0, 3), st.data())
+def test_a_checkpoint_anywhere_behind_a_compaction_is_read_again_at_its_place(with_ids, kept, later, data):
+    session = Session(with_ids)
+    for number in range(6):
+        session.user(f"ask {number}") if number % 2 else session.says(text(f"answer {number}"))
+    first = {"firstKeptEntryId": f"e{kept}"} if with_ids else {"firstKeptEntryIndex": kept}
+    session.entry("compaction", summary="so far", **first)
+    for number in range(later):
+        session.user(f"more {number}")
+    conversation = session.read()
+    at = data.draw(st.integers(1, len(conversation)))
+    made = Message("user", Origin.SUMMARY, (Text("all so far"),))
+    after = [message for message in conversation.messages[at:] if data.draw(st.booleans())]
+    view = conversation.with_messages([*conversation.messages[:at], made, *after])
+    assert texts(load(PI.write(view))) == texts(view)
+
+
+def test_what_a_command_printed_stays_no_users_word_behind_a_checkpoint(session):
+    session.user("one")
+    session.message("bashExecution", command="ls", output="secret", exitCode=0)
+    session.entry(
+        "compaction", summary="so far", **({"firstKeptEntryId": "e1"} if session.tree else {"firstKeptEntryIndex": 1})
+    )
+    first, second, third = session.read().messages
+    made = Message("user", Origin.SUMMARY, (Text("all so far"),))
+    again = load(PI.write(session.read().with_messages([first, second, made, third])))
+    assert texts(again) == [first.text, second.text, made.text, third.text]
+    assert again.messages[-1].origin is Origin.PROGRAM

@@ -69,6 +69,22 @@ def test_a_result_made_here_lists_its_call_as_the_file_does():
     assert last == {"role": "tool", "content": "out", "tool_call_ids": ["c9"]}
 
 
+def test_a_summary_behind_a_step_is_still_one_when_it_is_read_again():
+    conversation, _ = load(PLAIN)
+    made = Message("user", Origin.SUMMARY, (Text("# Notes on the conversation so far"),))
+    data = SWE.write(conversation.append(made))
+    again = SWE.read(Source(data), jsontext.decode(data))
+    assert again.messages[-1].origin is Origin.SUMMARY
+    shorter = again.with_messages([*again.messages[:-1], again.messages[-1].with_parts([Text("shorter")])])
+    data = SWE.write(shorter)
+    assert SWE.read(Source(data), jsontext.decode(data)).messages[-1].origin is Origin.SUMMARY
+
+
+def test_what_a_command_printed_is_no_summary_however_it_begins():
+    conversation, _ = load([*PLAIN[:4], {"role": "user", "content": "# Notes on the conversation so far"}])
+    assert conversation.messages[4].origin is Origin.TOOL
+
+
 def test_it_is_known_by_its_history():
     assert SWE.fits({"history": [], "trajectory": []}) == 100
     assert SWE.fits({"history": []}) == 60

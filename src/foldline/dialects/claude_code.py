@@ -10,28 +10,19 @@ when only the live ones were read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from foldline.dialects import anthropic, claude_write, lines, mending
 from foldline.dialects.base import Lined, Source
 from foldline.dialects.claude_record import PEEK, Record
-from foldline.dialects.claude_rows import Boundary, Outline, Records, kept_groups, live, once, outline
+from foldline.dialects.claude_rows import Boundary, Outline, Records, group_at, kept_groups, live, once, outline
 from foldline.dialects.lined import History, LineDialect
-from foldline.model import Compaction, Conversation, Head, Message, Notice, Origin, Part, Text, ToolResult
+from foldline.model import Compaction, Conversation, Head, Message, Notice, Origin, Part, ToolResult
 
 _TYPES = frozenset({"user", "assistant", "system", "attachment", "progress", "summary", "file-history-snapshot"})
 _SYNTHETIC = "<synthetic>"
 """The model named in rows the client wrote in the model's place."""
-_FRAMES: Mapping[str, Origin] = {
-    "<bash-stdout>": Origin.TOOL,  # what a command printed, run by the user from the prompt
-    "<bash-stderr>": Origin.TOOL,
-    "<task-notification>": Origin.TOOL,  # what a background task reported
-    "<local-command-": Origin.PROGRAM,  # what a slash command printed, and the caveat before it
-    "<system-reminder>": Origin.PROGRAM,
-    "[Request interrupted by user": Origin.PROGRAM,
-}
-"""How user rows begin that the user did not type. A user who types such a thing only loses trust, never gains it."""
 
 
 class ClaudeCode(LineDialect):
@@ -132,14 +123,11 @@ def _origin(row: bytes, record: Record, parts: tuple[Part, ...]) -> Origin:
         return Origin.SUMMARY
     if record.is_meta or (record.attachment is not None and not claude_write.typed(mending.decode(row))):
         return Origin.PROGRAM
-    if parts and all(type(part) is ToolResult for part in parts):
-        return Origin.TOOL
-    said = parts[0].text.lstrip() if parts and type(parts[0]) is Text else ""
-    return next((origin for frame, origin in _FRAMES.items() if said.startswith(frame)), Origin.USER)
+    return claude_write.bare_origin(parts)
 
 
 def _compaction(split: lines.Rows[Record], whole: Outline, boundary: Boundary) -> Compaction:
-    at = next((n for n, group in enumerate(whole.groups) if group[0] > boundary.row), len(whole.groups))
+    at = group_at(whole, boundary.row)
     summary = ""
     if at < len(whole.groups) and _record(split, whole.groups[at][0]).is_compact_summary:
         summary = _message(split, whole.groups[at]).text

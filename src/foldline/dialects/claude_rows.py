@@ -7,8 +7,10 @@ which branches were left behind. What a row says is `claude_code`'s matter.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from foldline.dialects.claude_record import Record, answer, ids, mapping, speaks
@@ -26,9 +28,15 @@ class Boundary:
 
     row: int
     metadata: Mapping[str, Any] = field(repr=False)
-    kept: frozenset[int]
+    kept: Collection[int]
     kept_first: bool
     """What was kept stands before the summary; otherwise after it."""
+    anchor: str = ""
+    """The name of the row that what was kept hangs on."""
+
+
+NO_BOUNDARY = Boundary(-1, {}, (), False)
+"""In the place of the last compaction where there was none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +44,8 @@ class Outline:
     """The whole history: each message as the rows it is written in, in file order; and the compactions."""
 
     groups: Sequence[tuple[int, ...]]
+    reach: Sequence[int]
+    """The last row of each message and those before it."""
     boundaries: Sequence[Boundary]
     ids: Ids
     notices: tuple[Notice, ...]
@@ -54,13 +64,14 @@ def outline(records: Records) -> Outline:
     rows, notices = _speaking(records)
     named = {row: ids(records[row]) for row in rows}
     folds = boundaries(records)
-    return Outline(_groups(records, named, [fold.row for fold in folds]), folds, named, notices)
+    groups = _groups(records, named, [fold.row for fold in folds])
+    return Outline(groups, list(accumulate((group[-1] for group in groups), max)), folds, named, notices)
 
 
 def live(records: Records, whole: Outline) -> tuple[list[int], tuple[Notice, ...]]:
     """Which of the groups the agent would send next, in the order in which it would."""
-    last = whole.boundaries[-1] if whole.boundaries else Boundary(-1, {}, frozenset(), False)
-    left = _left_behind(records, whole.ids, last.row)
+    last = whole.boundaries[-1] if whole.boundaries else NO_BOUNDARY
+    left = _left_behind(records, whole.ids, last)
     later = [n for n, rows in enumerate(whole.groups) if rows[0] > last.row and not left.issuperset(rows)]
     kept = kept_groups(whole, last)
     opening = [n for n in later if records[whole.groups[n][0]].is_compact_summary][: bool(kept and not last.kept_first)]
@@ -70,8 +81,25 @@ def live(records: Records, whole: Outline) -> tuple[list[int], tuple[Notice, ...
 
 
 def kept_groups(whole: Outline, boundary: Boundary) -> list[int]:
-    """The messages before a compaction that it kept."""
-    return [n for n, rows in enumerate(whole.groups) if rows[0] < boundary.row and boundary.kept.intersection(rows)]
+    """The messages before a compaction that it kept. Of a stretch of rows, only messages that began before it have to
+    be looked at: there may be as many compactions as messages."""
+    rows = boundary.kept if isinstance(boundary.kept, range) else sorted(boundary.kept)
+    if not rows:
+        return []
+    near = bisect_left(whole.reach, rows[0])
+    stop = group_at(whole, min(rows[-1] + 1, boundary.row))
+    sure = min(group_at(whole, rows[0]), stop) if isinstance(rows, range) else stop
+    return [*(n for n in range(near, sure) if is_kept(whole.groups[n], boundary)), *range(sure, stop)]
+
+
+def group_at(whole: Outline, row: int) -> int:
+    """The first message that begins in this row or behind it."""
+    return bisect_left(whole.groups, row, key=lambda rows: rows[0])
+
+
+def is_kept(rows: Sequence[int], boundary: Boundary) -> bool:
+    """A message in these rows stands before the compaction, and was kept by it."""
+    return bool(rows) and min(rows) < boundary.row and any(row in boundary.kept for row in rows)
 
 
 def _speaking(records: Records) -> tuple[list[int], tuple[Notice, ...]]:
@@ -126,15 +154,19 @@ def boundaries(records: Records) -> list[Boundary]:
 def _boundary(record: Record, row: int, places: Mapping[str, int]) -> Boundary:
     metadata = mapping(record.compact_metadata)
     listed, segment = metadata.get("preservedMessages"), metadata.get("preservedSegment")
-    kept, anchor = frozenset[int](), None
+    kept: Collection[int] = ()
+    anchor = None
     if isinstance(segment, dict):
         ends = _found(places, [segment.get(f"{end}Uuid", segment.get(end)) for end in ("head", "tail")])
-        kept = frozenset(range(ends[0], ends[1] + 1)) if len(ends) == 2 else kept
+        kept = range(ends[0], min(ends[1] + 1, row)) if len(ends) == 2 else kept
         anchor = segment.get("anchorUuid", segment.get("anchor"))
     if isinstance(listed, dict):
-        kept = frozenset(_found(places, listed.get("uuids") or listed.get("allUuids")))
+        kept = frozenset(
+            place for place in _found(places, listed.get("uuids") or listed.get("allUuids")) if place < row
+        )
         anchor = listed.get("anchorUuid")
-    return Boundary(row, metadata, kept, kept_first=anchor is not None and anchor == record.uuid)
+    named = anchor if isinstance(anchor, str) else ""
+    return Boundary(row, metadata, kept, kept_first=bool(named) and named == record.uuid, anchor=named)
 
 
 def _found(places: Mapping[str, int], names: Any) -> list[int]:
@@ -143,18 +175,24 @@ def _found(places: Mapping[str, int], names: Any) -> list[int]:
     return [places[name] for name in listed if isinstance(name, str) and name in places]
 
 
-def _left_behind(records: Records, named: Ids, start: int) -> frozenset[int]:
-    """Rows after `start` on branches the conversation went back from: the user rewound, or resumed from before them.
+def _left_behind(records: Records, named: Ids, fold: Boundary) -> frozenset[int]:
+    """Rows after a compaction on branches the conversation went back from: the user rewound, or resumed before them.
 
     Parallel calls branch too, so blocks and results of an answer that is on the way stay, wherever they hang; and so
     does every row whose parent is not in the file. Who went back to before the first message began a tree of its own.
     """
-    rows = [row for row in records if row > start and records[row].uuid and not records[row].is_sidechain]
+    rows = [row for row in records if row > fold.row and records[row].uuid and not records[row].is_sidechain]
     way = _way(records, rows)
     rooted = any(records[row].parent_uuid for row in rows) and not all(records[row].parent_uuid for row in way)
     answers = {answer(records[row]) for row in way} - {""}
-    calls = {name for row in rows if answer(records[row]) in answers for name in named.get(row, ((), ()))[0]}
-    reached, left = {records[row].uuid for row in way}, {None, ""} if rooted else set[str | None]()
+    before = [row for row in (fold.row, *fold.kept) if row in records]
+    said = [row for row in rows if answer(records[row]) in answers]
+    calls = {name for row in (*before, *said) for name in named.get(row, ((), ()))[0]}
+    names = {records[row].uuid for row in before} - {None}
+    reached = {records[row].uuid for row in way} | (
+        names if any(records[row].parent_uuid in names for row in way) else set()
+    )
+    left = {None, ""} if rooted else set[str | None]()
     for row in rows:
         record = records[row]
         if row in way or answer(record) in answers or calls.intersection(named.get(row, ((), ()))[1]):
@@ -167,8 +205,8 @@ def _left_behind(records: Records, named: Ids, start: int) -> frozenset[int]:
 
 
 def _is_turn(record: Record) -> bool:
-    """Opens a branch of its own: words of the user or the model, not a note beside them."""
-    return record.type in ("user", "assistant") and not record.is_meta
+    """Opens a branch of its own: words of the user or the model, not a note beside them, and no summary."""
+    return record.type in ("user", "assistant") and not record.is_meta and not record.is_compact_summary
 
 
 def _way(records: Records, rows: Sequence[int]) -> frozenset[int]:

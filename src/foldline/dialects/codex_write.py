@@ -15,7 +15,7 @@ from foldline.dialects import jsontext, lines, mending, openai_responses
 from foldline.dialects.base import Lined
 from foldline.dialects.lined import START, assemble, first_change, line_end, owners, plan, unsized
 from foldline.errors import MalformedInput
-from foldline.model import Message
+from foldline.model import Message, Origin
 
 TYPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state"})
 _HISTORY = ("payload", "replacement_history")
@@ -107,7 +107,7 @@ def _compaction(row: bytes, before: Sequence[Message], now: Sequence[Message]) -
     """A compaction whose messages changed. Items that are no messages here, since they only repeat some, stay."""
     items = replacement(row)
     if not items and before and before[0].raw == row:
-        return _summary_row(row, now)
+        return _listed(row, before, now)
     places = _places(items, before)
     put: list[tuple[int, bytes]] = [(n, item) for n, item in enumerate(items) if n not in places.values()]
     at = min(places.values(), default=0)
@@ -133,10 +133,16 @@ def _raws(message: Message) -> list[bytes]:
     return [message.raw] if message.raw is not None else [jsontext.encode(item) for item in _items(message)]
 
 
-def _summary_row(row: bytes, now: Sequence[Message]) -> bytes:
+def _listed(row: bytes, before: Sequence[Message], now: Sequence[Message]) -> bytes:
+    """A compaction that was its summary alone, with what it stands for as a list: without one, Codex itself loads the
+    user's older messages beside the summary, and an empty summary would still be a message."""
+    if [message.parts for message in now] == [message.parts for message in before]:
+        return row
     value = mending.decode(row)
-    text = "\n".join(message.text for message in now)
-    return jsontext.encode({**value, "payload": {**value["payload"], "message": text}}) + line_end(row)
+    told = next((message.text for message in now if message.origin is Origin.SUMMARY), "")
+    items = [item for message in now for item in _items(message)]
+    listed = {**value["payload"], "message": told, "replacement_history": items}
+    return jsontext.encode({**value, "payload": listed}) + line_end(row)
 
 
 def _stamp(records: Sequence[Record | None], after: int) -> str:

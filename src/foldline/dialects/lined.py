@@ -82,19 +82,21 @@ def _same(now: tuple[Message, ...], before: tuple[Message, ...]) -> bool:
 
 
 def _made(messages: Sequence[Message], floor: int, end: int) -> Iterable[Made]:
-    """The runs of messages without a row, each with its place: at the end of the file when none has a row."""
+    """The runs of messages without a row, each with its place: at the end of the file when none has a row. Rows of the
+    message before that stand behind the next message's do not count: they only add to what began in its place."""
     first = next((min(message.rows) - 1 for message in messages if message.rows), end)
-    at, run = max(floor, first), list[Message]()
+    at, run, last = max(floor, first), list[Message](), tuple[int, ...]()
     for message in messages:
         if not message.rows:
             run.append(message)
             continue
+        before = min(message.rows)
         if run:
-            yield Made(at, min(message.rows), tuple(run))
+            yield Made(max(at, *(row for row in last if row < before), START), before, tuple(run))
             run = []
-        at = max(floor, *message.rows)
+        at, last = max(at, before), message.rows
     if run:
-        yield Made(at, None, tuple(run))
+        yield Made(max(at, *last, START), None, tuple(run))
 
 
 def share(message: Message, original: Message) -> dict[int, tuple[Part, ...]]:
@@ -137,6 +139,13 @@ def first_change(rows: Sequence[bytes], gone: Iterable[int], built: Mapping[int,
     """The first row before which the file no longer says what it said; behind the last one when it says all of it."""
     other = (row for row, new in built.items() if new != rows[row])
     return min((*gone, *other, *(run.after + 1 for run in made)), default=len(rows))
+
+
+def behind(live: Sequence[int], changed: Iterable[int], made: Iterable[Made]) -> Sequence[int]:
+    """Of the live rows, in the order the agent loads them, those from the first on before which it is told something
+    else than before."""
+    first = {*changed, *(run.before for run in made)}
+    return live[next((place for place, row in enumerate(live) if row in first), len(live)) :]
 
 
 def unsized(row: bytes, path: tuple[str, ...], counts: Sequence[str]) -> bytes:
@@ -192,20 +201,14 @@ class Links:
         wrong = (row for row, parent in enumerate(self.parents) if parent in lost and row not in gone)
         return {row: _climb(self.parents[row], lost) for row in wrong}
 
-    def twins(self, gone: frozenset[int]) -> frozenset[int]:
-        """Rows that repeat one that is gone: left alone, they would take its place."""
-        lost = {self.ids[row] for row in gone} - {""}
-        return frozenset(row for row, name in enumerate(self.ids) if name in lost)
-
     def above(self, run: Made, way: Sequence[int], gone: frozenset[int]) -> str:
         """What new rows hang on: what the next message hung on, or else the last row before them that is on the way.
-        "" when nothing of that remains."""
+        "" when nothing of that remains; a name that was not in the file is kept."""
         if run.before is not None and run.before > run.after:
             name = self.parents[run.before]
         else:
             name = next((self.ids[row] for row in reversed(way) if row <= run.after and self.ids[row]), "")
-        left = _climb(name, self._lost(gone))
-        return left if left in self.ids else ""
+        return _climb(name, self._lost(gone))
 
     def _lost(self, gone: frozenset[int]) -> Mapping[str, str]:
         return {self.ids[row]: self.parents[row] for row in gone if self.ids[row]}

@@ -3,56 +3,26 @@
 One element is a whole turn: of the user, or of the agent with all its steps, where each tool part is both the call and
 its result. So one element becomes several messages here (an assistant message for each step, a tool message for each
 result), which share the element's place and go back into it together. What single parts say is `opencode_parts`'
-matter.
+matter, and how changed messages go back is `opencode_write`'s.
 
 `Conversation.compactions` speaks of the whole history: its indices point into the messages of `history="all"`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from foldline.dialects import jsontext, opencode_parts
-from foldline.dialects.base import Dialect, Listed, Source, plain_text
-from foldline.dialects.lined import START, History, plan
+from foldline.dialects import jsontext, opencode_parts, opencode_write
+from foldline.dialects.base import Dialect, Listed, Source
+from foldline.dialects.lined import History
 from foldline.dialects.openai_chat import GRAMMAR
+from foldline.dialects.opencode_write import Fold, Turn
 from foldline.errors import MalformedInput
-from foldline.model import Compaction, Conversation, Head, Message, Notice, Origin, Part, ToolResult, digest
+from foldline.model import Compaction, Conversation, Head, Message, Notice, Origin, Part
 
 _SLOT = "messages"
-Turn = Mapping[str, Any]
-_COPIED = {"user": ("agent", "model"), "assistant": ("parentID", "modelID", "providerID", "mode", "agent", "path")}
-"""By role, what a new turn takes over from the nearest: opencode imports none without it."""
-_SPENT = {"cost": 0, "tokens": {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}}}
-"""What an answer that nobody was asked for has cost."""
-_BEFORE = "-"
-"""Sorts before every character that opencode's ids are made of."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """A compaction: the turn that asked for it, the one with the summary, and the first that was kept."""
-
-    asked: int
-    summary: int
-    kept: int
-
-    def order(self, count: int) -> list[int]:
-        """The turns that are live after it, in the order in which the model sees them."""
-        return [self.asked, self.summary, *range(self.kept, self.asked), *range(self.summary + 1, count)]
-
-
-@dataclass(frozen=True)
-class Beside:
-    """Where new turns are put: opencode sorts turns by time and id, so theirs begin with `stem`."""
-
-    stem: str = "msg_"
-    session: Any = ""
-    created: Any = 0
-    copied: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 class OpenCode(Dialect):
@@ -86,11 +56,15 @@ class OpenCode(Dialect):
     def write(self, conversation: Conversation) -> bytes:
         layout = conversation.layout
         if not isinstance(layout, Listed):
-            rows = _new_rows(conversation.messages, Beside())
+            rows = opencode_write.from_nothing(conversation.messages)
             return jsontext.join_object({"info": b"{}", _SLOT: jsontext.join_list(rows)})
         if conversation.messages is layout.messages:
             return layout.whole()
-        return layout.changed(_rewritten(layout, conversation.messages))
+        turns = [jsontext.decode(row) for row in layout.rows]
+        folds = _folds(turns)
+        return layout.changed(
+            opencode_write.rewritten(layout, turns, conversation.messages, folds[-1] if folds else None)
+        )
 
 
 def _is_turn(turn: Any) -> bool:
@@ -180,82 +154,3 @@ def _compaction(fold: Fold, whole: Sequence[Sequence[Message]]) -> Compaction:
 
 def _model(turns: Sequence[Turn]) -> str:
     return next((str(turn["info"]["modelID"]) for turn in reversed(turns) if turn["info"].get("modelID")), "")
-
-
-def _rewritten(layout: Listed, messages: Sequence[Message]) -> list[bytes]:
-    turns = [jsontext.decode(row) for row in layout.rows]
-    folds = _folds(turns)
-    live = folds[-1] if folds else None
-    summary = live.summary if live else START
-    todo = plan(layout, _taking_over(messages, summary), summary)
-    stay = {live.asked, live.summary} if live else set()
-    gone = todo.gone - stay
-    added = {run.after: _new_rows(run.messages, _beside(turns, run.after, gone)) for run in todo.made}
-    rows = list(added.get(START, ()))
-    for row, data in enumerate(layout.rows):
-        held = todo.changed.get(row, () if row in todo.gone & stay else None)
-        if held is not None:
-            rows.append(_rebuilt(data, turns[row], held))
-        elif row not in gone:
-            rows.append(data)
-        rows += added.get(row, ())
-    return rows
-
-
-def _taking_over(messages: Sequence[Message], summary: int) -> Sequence[Message]:
-    """A new first message in plain words takes the place of a summary that is gone."""
-    gone = summary != START and not any(summary in message.rows for message in messages)
-    if not gone or not messages or messages[0].rows or plain_text(messages[0].parts) is None:
-        return messages
-    return (replace(messages[0], rows=(summary,)), *messages[1:])
-
-
-def _rebuilt(data: bytes, turn: Turn, held: Sequence[Message]) -> bytes:
-    new = opencode_parts.rebuild(turn, held)
-    return data if new == turn else jsontext.encode(new)
-
-
-def _beside(turns: Sequence[Turn], after: int, gone: frozenset[int]) -> Beside:
-    """The place behind that turn, among those that are left: behind the last one up to it, else before the next."""
-    infos = [turn["info"] for turn in turns]
-    behind = [info for row, info in enumerate(infos) if row <= after and row not in gone][-1:]
-    ahead = [info for row, info in enumerate(infos) if row > after and row not in gone][:1]
-    info: Mapping[str, Any] = next(iter([*behind, *ahead, *infos]), {})
-    name = str(info.get("id") or Beside.stem)
-    stem = name if behind else name[:-1] + _BEFORE if ahead else Beside.stem
-    created = info["time"].get("created", 0) if isinstance(info.get("time"), dict) else 0
-    nearest = [*reversed(infos[: after + 1]), *infos[after + 1 :]]
-    return Beside(stem, info.get("sessionID", ""), created, {role: _shared(role, nearest) for role in _COPIED})
-
-
-def _shared(role: str, infos: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """What a new turn of this role takes over from the first of these that has the role."""
-    info = next((info for info in infos if info.get("role") == role), {})
-    return {key: info[key] for key in _COPIED[role] if key in info}
-
-
-def _new_rows(messages: Sequence[Message], beside: Beside) -> list[bytes]:
-    """Turns for messages made here: results stand in the turn of their calls."""
-    turns: list[list[Message]] = []
-    for message in messages:
-        if message.role == "tool" and turns:
-            turns[-1].append(message)
-        else:
-            turns.append([message])
-    return [_new_row(turn, beside, number) for number, turn in enumerate(turns)]
-
-
-def _new_row(messages: Sequence[Message], beside: Beside, number: int) -> bytes:
-    first = messages[0]
-    role = "assistant" if first.role == "assistant" else "user"
-    name = f"{beside.stem}{number:04}{digest(jsontext.encode([beside.stem, number, first.identity]))[:8]}"
-    known = {"id": name, "sessionID": beside.session, "role": role, "time": {"created": beside.created}}
-    info = {**known, **beside.copied.get(role, {}), **(_SPENT if role == "assistant" else {})}
-    results = {result.call_id: result for message in messages for result in message.results}
-    called = {call.id for message in messages for call in message.calls}
-    parts = [p for m in messages for p in m.parts if not isinstance(p, ToolResult) or p.call_id not in called]
-    made = [opencode_parts.new_part(part, info, results) for part in parts]
-    if first.origin is Origin.SUMMARY and role == "user":
-        made = [{**part, "synthetic": True, "metadata": {"origin": first.origin.value}} for part in made]
-    ordered = [{**part, "id": f"prt_{place:04}{part['id'][4:]}"} for place, part in enumerate(made)]
-    return jsontext.encode({"info": info, "parts": ordered})

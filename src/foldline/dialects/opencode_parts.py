@@ -18,6 +18,10 @@ _ASKED = {
     "subtask": "The following tool was executed by the user",
 }
 """The words in which opencode tells its model of such a part."""
+_NAMES = ("id", "sessionID", "messageID")
+"""What a part is called, and whose it is."""
+_NOTED = (Origin.SUMMARY, Origin.PROGRAM)
+"""Who speaks in a part made here, where that is noted in its metadata, which opencode keeps to itself."""
 _INLINED = ("text/plain", "application/x-directory")
 """Files of these kinds are put to the model as text parts beside them."""
 
@@ -55,13 +59,13 @@ def origin(part: Mapping[str, Any]) -> Origin:
     if part.get("type") in _ASKED:
         return Origin.PROGRAM
     noted = part.get("metadata")
-    if isinstance(noted, dict) and noted.get("origin") == Origin.SUMMARY.value:
-        return Origin.SUMMARY
-    return Origin.TOOL if part.get("synthetic") else Origin.USER
+    told = noted.get("origin") if isinstance(noted, dict) else None
+    beside = Origin.TOOL if part.get("synthetic") else Origin.USER
+    return next((origin for origin in _NOTED if told == origin.value), beside)
 
 
-def rebuild(turn: Mapping[str, Any], messages: Sequence[Message]) -> Mapping[str, Any]:
-    """The turn with these messages in it, its other parts where they were."""
+def rebuild(turn: Mapping[str, Any], messages: Sequence[Message], *, marks: bool = True) -> Mapping[str, Any]:
+    """The turn with these messages in it, its other parts where they were: with `marks`, that of a compaction too."""
     results = {result.call_id: result for message in messages for result in message.results}
     said = [part for message in messages for part in message.parts if not isinstance(part, ToolResult)]
     put: list[tuple[int, int, Any]] = []
@@ -76,16 +80,38 @@ def rebuild(turn: Mapping[str, Any], messages: Sequence[Message]) -> Mapping[str
     for place, part in enumerate(turn["parts"]):
         if place in homes:
             put.append((place, 0, _write(part, homes[place], results)))
-        elif read_part(part) is None or part["type"] == "compaction":  # without its mark, what it replaced comes back
+        elif read_part(part) is None or (marks and part["type"] == "compaction"):
             put.append((place, 0, part))
     return {**turn, "parts": [part for *_, part in sorted(put, key=lambda placed: placed[:2])]}
 
 
+def unmarked(turn: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The turn with its compaction's mark as plain words."""
+    if not any(map(_marks, turn["parts"])):
+        return turn
+    return {**turn, "parts": [{**_named(part), **_words(part)} if _marks(part) else part for part in turn["parts"]]}
+
+
 def new_part(part: Part, info: Mapping[str, Any], results: Mapping[str, ToolResult]) -> Mapping[str, Any]:
     """A part made here, in a turn."""
-    made = _made(part, results)
+    told = isinstance(part, Text) and part.extra.get("type") in _ASKED
+    made = _words(part.extra) if told else rest(_made(part, results), *_NAMES)
     names = {"sessionID": info.get("sessionID", ""), "messageID": info.get("id", "")}
     return {"id": f"prt_{digest(jsontext.encode([names, made]))[:26]}", **names, **made}
+
+
+def _marks(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") == "compaction"
+
+
+def _words(part: Mapping[str, Any]) -> dict[str, Any]:
+    """What the model is told of a mark, as a part that does nothing but tell it."""
+    told = {"synthetic": True, "metadata": {"origin": Origin.PROGRAM.value}}
+    return {"type": "text", "text": _ASKED[part["type"]], **told}
+
+
+def _named(part: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: part[key] for key in _NAMES if key in part}
 
 
 def _home(parts: Sequence[Any], part: Part, taken: Iterable[int]) -> int | None:
@@ -112,7 +138,7 @@ def _write(old: Mapping[str, Any], part: Part, results: Mapping[str, ToolResult]
     if part == read_part(old):
         return old
     made = _made(part, results)
-    return {**{key: old[key] for key in ("id", "sessionID", "messageID") if key in old}, **made}
+    return {**_named(old), **made}
 
 
 def _write_tool(old: Mapping[str, Any], call: ToolCall, result: ToolResult | None) -> Mapping[str, Any]:
@@ -123,15 +149,22 @@ def _write_tool(old: Mapping[str, Any], call: ToolCall, result: ToolResult | Non
     if result is None:
         state = {"status": "pending", "input": state["input"]} if before else state
     elif result != before:
-        state = {**rest(state, "output", "error", "attachments"), **_state(result)}
+        state = _answered(state, result)
     return {**old, "tool": call.name, "state": state}
 
 
-def _state(result: ToolResult) -> dict[str, Any]:
+def _answered(state: Mapping[str, Any], result: ToolResult) -> dict[str, Any]:
+    """The state of a tool part that has come to this result, with all that opencode looks for in such a state."""
+    kept = rest(state, "output", "error", "attachments", "raw")
+    told = state.get("time")
+    times = told if isinstance(told, dict) else {}
+    start = times.get("start", 0)
+    timed = {"time": {"start": start, "end": start, **times}}
     if result.is_error:
-        return {"status": "error", "error": result.text}
+        return {**kept, **timed, "status": "error", "error": result.text}
     files = [_write_file(part) for part in result.content if isinstance(part, Media)]
-    return {"status": "completed", "output": result.text, **({"attachments": files} if files else {})}
+    media = {"attachments": files} if files else {}
+    return {"title": "", "metadata": {}, **kept, **timed, "status": "completed", "output": result.text, **media}
 
 
 def _made(part: Part, results: Mapping[str, ToolResult]) -> dict[str, Any]:
@@ -142,7 +175,7 @@ def _made(part: Part, results: Mapping[str, ToolResult]) -> dict[str, Any]:
             return {"type": "reasoning", "text": text, **extra}
         case ToolCall(id_, name, arguments):
             state: dict[str, Any] = {"status": "pending", "input": argument_object(arguments)}
-            answered = {**state, **_state(results[id_])} if id_ in results else state
+            answered = _answered(state, results[id_]) if id_ in results else state
             return {"type": "tool", "callID": id_, "tool": name, "state": answered}
         case Media():
             return _write_file(part)

@@ -60,7 +60,7 @@ def origin(entry: Entry, value: Mapping[str, Any]) -> Origin:
     if entry.type == "custom_message":
         details = value.get("details")
         told = details.get("origin") if value.get("customType") == MADE and isinstance(details, dict) else None
-        return Origin.SUMMARY if told == Origin.SUMMARY.value else Origin.PROGRAM
+        return next((one for one in (Origin.SUMMARY, Origin.TOOL) if told == one.value), Origin.PROGRAM)
     return _ORIGINS.get(entry.role, Origin.PROGRAM)
 
 

@@ -54,7 +54,7 @@ def new_message(message: Message) -> list[Mapping[str, Any]]:
     if not others:
         return entries
     content = [write_part(part) for part in others]
-    if message.origin in (Origin.SUMMARY, Origin.PROGRAM):
+    if message.origin in (Origin.SUMMARY, Origin.PROGRAM, Origin.TOOL):
         details = {"origin": message.origin.value}
         made = {"type": "custom_message", "customType": MADE, "content": content, "display": True, "details": details}
         return [*entries, made]

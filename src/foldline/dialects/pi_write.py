@@ -11,25 +11,35 @@ from typing import Any
 
 from foldline.dialects import jsontext, mending
 from foldline.dialects.base import Lined, plain_text
-from foldline.dialects.lined import START, Links, Made, assemble, line_end, owners, plan, share
+from foldline.dialects.lined import START, Links, Made, assemble, behind, line_end, owners, plan, share, unsized
 from foldline.dialects.pi_entries import Branch, Entry, torn_off
 from foldline.dialects.pi_words import new_message, write_entry
-from foldline.model import Message, digest
+from foldline.model import Message, Origin, digest
 
+_USAGE = ("message", "usage")
+_COUNTS = ("input", "output", "cacheRead", "cacheWrite", "totalTokens")
+"""What pi takes the size of its context from, in the last answer."""
 _ID_LENGTH = 8
 """pi names its entries by eight hex digits."""
 
 
 def rewrite(layout: Lined, messages: Sequence[Message], entries: Mapping[int, Entry], branch: Branch) -> bytes:
     """The session with other messages in it."""
+    homes = _homes(layout, entries, branch.path)
+    branch = _at_home(branch, homes)
     fold = branch.fold
-    todo = plan(layout, _taking_over(messages, fold), START if fold is None else fold)
+    todo = plan(layout, _in_order(_taking_over(messages, fold), fold), START if fold is None else fold)
     built, emptied = _built(layout, todo.changed)
     if fold in todo.gone:
         built[fold] = _changed(layout.rows[fold], {"summary": ""})
-    links = _links(len(layout.rows), entries)
     gone = (todo.gone | emptied) - {fold}
-    gone |= links.twins(gone)
+    changed = gone | {row for row, new in built.items() if new != layout.rows[row]}
+    if changed or todo.made:
+        gone |= {row for row, home in homes.items() if row != home}
+        entries = {row: entry for row, entry in entries.items() if row == homes[row]}
+        for row in behind(branch.live(), changed, todo.made):
+            built[row] = unsized(built.get(row, layout.rows[row]), _USAGE, _COUNTS)
+    links = _links(len(layout.rows), entries)
     torn = {row: links.ids[before] for row, before in torn_off(entries).items()} if gone or todo.made else {}
     links = links.under(torn)
     added, parents = _added(links, branch.path, gone, todo.made, entries)
@@ -41,6 +51,19 @@ def rewrite(layout: Lined, messages: Sequence[Message], entries: Mapping[int, En
         place = _place(entries, links.ids[first], first, gone, added)
         built[fold] = _changed(built.get(fold, layout.rows[fold]), place)
     return assemble(layout.rows, gone, built, added)
+
+
+def _homes(layout: Lined, entries: Mapping[int, Entry], way: Sequence[int]) -> dict[int, int]:
+    """For the row of each entry, the one that it is taken from: where an entry stands several times, that of its
+    message, or the one on the way, or else the last, as pi itself does."""
+    names = {row: row if entry.type == "session" else entry.id or row for row, entry in entries.items()}
+    homes = {names[row]: row for row in (*entries, *way, *owners(layout.messages))}
+    return {row: homes[name] for row, name in names.items()}
+
+
+def _at_home(branch: Branch, homes: Mapping[int, int]) -> Branch:
+    fold, kept = (None if row is None else homes[row] for row in (branch.fold, branch.kept))
+    return Branch([homes[row] for row in branch.path], fold, kept)
 
 
 def _built(layout: Lined, changed: Mapping[int, tuple[Message, ...]]) -> tuple[dict[int, bytes], frozenset[int]]:
@@ -65,6 +88,19 @@ def _taking_over(messages: Sequence[Message], fold: int | None) -> Sequence[Mess
     if first.rows or plain_text(first.parts) is None:
         return messages
     return (replace(first, rows=(fold,)), *messages[1:])
+
+
+def _in_order(messages: Sequence[Message], fold: int | None) -> Sequence[Message]:
+    """New entries stand behind the compaction: what it kept and follows one of them is written anew."""
+    made = next((n for n, message in enumerate(messages) if not message.rows), len(messages))
+    kept = [fold is not None and n > made and min(m.rows, default=fold) < fold for n, m in enumerate(messages)]
+    return [_anew(m) if moves else m for m, moves in zip(messages, kept, strict=True)]
+
+
+def _anew(message: Message) -> Message:
+    """The message without its entries. A tool's words that no call asked for would be the user's in a new entry."""
+    unasked = message.origin is Origin.TOOL and not message.results
+    return replace(message, origin=Origin.PROGRAM if unasked else message.origin, raw=None, rows=())
 
 
 def _changed(row: bytes, fields: Mapping[str, Any]) -> bytes:

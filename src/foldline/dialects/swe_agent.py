@@ -13,6 +13,9 @@ from typing import Any
 from foldline.dialects.openai_chat import OpenAIChat, read_message, write_message
 from foldline.model import Head, Message, Origin
 
+_KIND = "message_type"
+"""Where SWE-agent says what a message is: a summary says so there, since no command's output can."""
+
 
 class SweAgent(OpenAIChat):
     name = "swe-agent"
@@ -29,10 +32,14 @@ class SweAgent(OpenAIChat):
         if value.get("role") == "tool" and "tool_call_id" not in value and isinstance(answered, list) and answered:
             value = {**value, "tool_call_id": answered[0]}
         message = read_message(value)
-        return replace(message, origin=Origin.PROGRAM) if value.get("is_demo") else message
+        if value.get("is_demo"):
+            return replace(message, origin=Origin.PROGRAM)
+        return retold(message, value.get(_KIND))
 
     def build(self, message: Message) -> Mapping[str, Any]:
         value = write_message(message)
+        if retells(message):
+            return {**value, _KIND: Origin.SUMMARY.value}
         if value.get("role") != "tool" or "tool_call_id" not in value or message.extra.get("tool_call_id"):
             return value
         named = value.pop("tool_call_id")
@@ -43,6 +50,17 @@ class SweAgent(OpenAIChat):
 
     def head(self, request: Mapping[str, Any]) -> Head:  # noqa: ARG002 - the file does not say which model it was
         return Head()
+
+
+def retells(message: Message) -> bool:
+    """The message is a summary that stands under the user's name, where what follows a step is a tool's word."""
+    return message.origin is Origin.SUMMARY and message.role == "user"
+
+
+def retold(message: Message, told: Any) -> Message:
+    """The message as the summary that it is told to be, if it is."""
+    summary = told == Origin.SUMMARY.value and message.origin is Origin.USER
+    return replace(message, origin=Origin.SUMMARY) if summary else message
 
 
 def observed(messages: Sequence[Message]) -> tuple[Message, ...]:
