@@ -50,7 +50,7 @@ corpus: $(READY)
 eval: $(READY) # writes the figures and plots of docs/quality.md, and a report with all strategies
 	@mkdir -p build
 	$(BIN)/python bench/quality.py
-	$(BIN)/foldline eval ../shared/corpus --report build/eval.html --force
+	$(BIN)/foldline eval ../shared/corpus --half second --report build/eval.html --force
 
 bench: $(READY)
 	$(BIN)/python bench/ground.py

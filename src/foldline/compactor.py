@@ -111,6 +111,7 @@ class Compactor:
     style       the sections of what a model writes: "checkpoint", "report", "brief" or "full" ("checkpoint")
     silent      the agent goes on as though nothing had been folded; False where it may remark on it (True)
     approval    the agent is told to wait for the user's consent before each tool; for agents that must (False)
+    questions   the agent may ask the user; False for one that works where nobody answers (True)
     abilities   the tools and files the agent has for finding its way back, to be told of them; None: nothing
     transcript  where the agent can read the whole conversation, such as a path; "" tells it of none ("")
     prune       which tool results are bulky, and what stays of them; None: above 2,000 characters
@@ -136,6 +137,7 @@ class Compactor:
         style: str = "checkpoint",
         silent: bool = True,
         approval: bool = False,
+        questions: bool = True,
         abilities: Abilities | None = None,
         agenda: Agenda | None = None,
         root: str | os.PathLike[str] | None = None,
@@ -170,7 +172,7 @@ class Compactor:
         """Notices of the archive that were passed on."""
         self._options = Options(
             budget,
-            Manner("regular", silent, approval),
+            Manner("regular", silent, approval, questions),
             _able(abilities or Abilities(), agenda),
             prune or PruneSettings(),
             style,

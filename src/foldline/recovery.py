@@ -102,7 +102,7 @@ def target(said: Overflow, ours: int, room: int, tries: int) -> int:
     """Tokens, by our count, of a prompt that should be taken: below the provider's limit and below what it refused."""
     scale = said.tokens / ours if said.tokens and ours else 1.0
     limit = int((said.limit or room * scale) / scale)
-    return emergency(min(limit, room), tries, ours).target
+    return emergency(min(limit, room), tries, ours)
 
 
 def with_smaller_output(request: Mapping[str, Any], error: Exception) -> dict[str, Any] | None:

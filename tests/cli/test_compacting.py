@@ -216,10 +216,10 @@ def test_a_window_that_is_smaller_than_what_is_asked_for_is_the_limit(foldline, 
 def test_kind_and_manner_shape_the_continuation(foldline, file):
     shown = {
         line: foldline("compact", file, "--to", 20_000, *line).out.decode()
-        for line in [(), ("--voiced",), ("--kind", "emergency"), ("--approval",)]
+        for line in [(), ("--voiced",), ("--kind", "emergency"), ("--approval",), ("--no-questions",)]
     }
     ends = {text[text.index("## How to go on") : text.index("\nReceipt")] for text in shown.values()}
-    assert len(ends) == 4
+    assert len(ends) == 5
     assert "approv" in shown["--approval",][shown["--approval",].index("## How to go on") :]
 
 

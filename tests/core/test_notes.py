@@ -535,7 +535,8 @@ def test_an_error_that_the_log_quotes_is_told_by_its_beginning():
     line = "lib/store.py:12: cannot use the usage of a session that was never opened by anybody who could"
     facts = Facts((fact("error", line, 4, "", "`make test`"),))
     told = f"## Work Log\n[tool output] `{line}`"
-    quoted = "- `lib/store.py:12: cannot use the usage of a session that …` — not seen to be cured (of `make test`) [5]"
+    short = "lib/store.py:12: cannot use the usage of a session that was …"
+    quoted = f"- `{short}` — not seen to be cured (of `make test`) [5]"
     assert quoted in notes(facts, Ledger(), AMPLE, len, told).text
     assert f"- `{line}` — not seen" in notes(facts, Ledger(), AMPLE, len, "## Work Log\nelse").text
     line = "FAILED tests/test_export.py::test_days_are_calendar_days_at_the_desk[across_the_clock_change]"

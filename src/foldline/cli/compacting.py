@@ -45,6 +45,7 @@ class Folding:
     kind: Kind
     silent: bool
     approval: bool
+    questions: bool
 
     @property
     def more(self) -> str:
@@ -81,6 +82,7 @@ class Folding:
 @click.option("--kind", type=click.Choice(KINDS), default="manual", show_default=True, help="The moment it happens in.")
 @click.option("--silent/--voiced", default=True, show_default=True, help="May the agent speak of the fold?")
 @click.option("--approval", is_flag=True, help="Remind the agent that its tools need approval.")
+@click.option("--questions/--no-questions", default=True, show_default=True, help="May the agent ask the user?")
 @click.option("--dry-run", is_flag=True, help="Ask no model and write nothing; show what would be done.")
 @ARCHIVE
 @click.option("--no-archive", is_flag=True, help="Keep nothing.")
@@ -116,7 +118,7 @@ def command(
         life.step(f"{writer} {count(len(conversation), 'message')}")
         counts = meter(given, conversation)
         asked = folding.how(conversation, counts.count(conversation).tokens, budget, wish.focus)
-        manner = {"silent": folding.silent, "approval": folding.approval}
+        manner = {"silent": folding.silent, "approval": folding.approval, "questions": folding.questions}
         by = compactor(wish, callers, budget, archive=kept, meter=counts, **manner)
         fitted = _fitted(by, callers, conversation, asked)
         data = b"" if where is None else proved(fitted.view, given)

@@ -6,8 +6,7 @@ A step says how hard to try: how many messages are kept at least, how far result
 checkpoint gets. The first attempt may ask a model; what it wrote for a cut is used again at that cut. Which steps there
 are, which cut each has, and which attempt is taken, is decided in compaction.py. How much room a checkpoint has is
 calculated in rooms.py, what it says is made in checkpoint.py, what lies before a cut is in spans.py, and the view
-behind
-it in views.py.
+behind it in views.py.
 """
 
 from __future__ import annotations

@@ -7,11 +7,13 @@ Its rules:
 - A line with an identifier that occurs nowhere in the source goes, and so does one that has the user say what the user
   did not say: it is invented. A section that is mostly invented goes whole.
 - Consent that the user's own words do not carry goes: only the claim, if the line also reports a deed that is known,
-  else the whole line.
+  else the whole line. What the assistant told word for word of a program or of others is no consent outside the
+  binding sections.
+- A deed that the user refused when asked goes, however it is worded, unless the line says so, asks or waits.
 - What only a tool said never becomes a rule, a task, a next step or the user's word, nor an order in any other
   section: the line goes.
-- A rule that is laxer than the user's words is set aside as unconfirmed, and so is an order that nobody is known to
-  have given.
+- A rule that is laxer than the user's words is set aside as unconfirmed, and so are, in every section, what turns the
+  user's words around and an order that nobody is known to have given.
 - A heading that imitates the program's own goes, with all that stands below it.
 - What is too long to be read goes.
 

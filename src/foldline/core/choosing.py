@@ -5,12 +5,11 @@
 
 First come lines that say what was wrong, the heads of what the agent reported, a few of those it said last, and the
 newest lines, each with the piece of code that it begins. Then older lines, a few that stand together at a time, by
-their
-worth for their tokens: how much of them the agent will write again (worth.py), less where other chosen lines say the
-same (wording.py). Lines of files that it read compete with these. Last comes what tools said otherwise. Each line
-stands once, where it was written last, except lines that hold code together. What does not depend on the room is
-worked out once: a fold may try several rooms. Where lines come from is in worklog.py and readings.py, the order they
-stand in is in laying.py, and what the chosen ones cost is in shelf.py.
+their worth for their tokens: how much of them the agent will write again (worth.py), less where other chosen lines say
+the same (wording.py). Lines of files that it read compete with these. Last comes what tools said otherwise. Each line
+stands once, where it was written last, except lines that hold code together. What does not depend on the room is worked
+out once: a fold may try several rooms. Where lines come from is in worklog.py and readings.py, the order they stand in
+is in laying.py, and what the chosen ones cost is in shelf.py.
 """
 
 from __future__ import annotations
@@ -62,8 +61,8 @@ SHORT = 24
 LEAST_CODE = 3
 """A run of code of no more lines than this is not divided to fill the last gap."""
 OFFERED, CHARACTERS = 6, 4
-"""Lines of this many times the room's tokens are weighed; and the characters of a token, roughly, by which these are
-found."""
+"""Only the likeliest lines are weighed exactly, of OFFERED times the room. Their tokens are first guessed, CHARACTERS
+characters to each."""
 NEARLY = 0.999
 """A run of lines is taken without being weighed again if its worth is still at least this share of what it was."""
 MOST_MISSES = 100

@@ -144,8 +144,8 @@ class _Turn:
         return plan.missing > 0 and max(plan.most, tally.tokens) * 2 <= self.budget.room
 
     def _past(self, tally: Tally, ground: Ground) -> Past:
-        """What was done before. A view that came back only shows how much stands behind its checkpoint: if that is
-        little, the last fold left no room."""
+        """What was done before. Of a view that was sent back to us there is no plan: its size after the fold is taken
+        to be all but what stands behind its checkpoint."""
         if ground.shown is None:
             return Past()
         if ground.plan.tokens:

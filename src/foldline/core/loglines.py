@@ -3,8 +3,7 @@
     LogLine (text, label, message, weight, kind)    no label: the agent says it; "tool output …": a tool; else a call
 
 Values, and what can be derived from them alone. Where lines come from is in worklog.py, which are chosen in
-choosing.py,
-how they are written down and read again in logtext.py.
+choosing.py, how they are written down and read again in logtext.py.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ where the other pieces leave room: about three quarters of the checkpoint. What 
 done."""
 SNAPSHOT_LENGTH = 400
 """Characters of each message that the snapshot shows."""
-WORDS, NEEDED = 4.5, 5.6
+WORDS, NEEDED = RANKS["earlier"], RANKS["reached"]
 """The last rank of what nothing else can bring back (the user's words, and what stands for folded ones), and the
 last rank of what a checkpoint should always have."""
 
@@ -55,8 +55,7 @@ def notes(
     """As much as fits, the most important first; "" where there is no room even to say what is missing.
 
     What stands in `summary_text`, the summary above the notes, is not repeated. A user message of up to `whole`
-    characters is
-    shown as it is, pasted blocks included.
+    characters is shown as it is, pasted blocks included.
     """
     found = [
         *said(facts, summary_text, max(whole, LONG_MESSAGE)),

@@ -68,11 +68,11 @@ RANKS: Mapping[str, float] = {
     "said": 3,  # nothing else can bring the user's words back
     "again": 4,  # rules of plans: needed only where the plan is not shown as a whole
     "earlier": 4.5,  # all that is left of what it stands for
+    "done": 4.9,  # readers miss what was done more than anything, and this tells it in few words
     "files": 5,  # short, and what the next step will touch
     "remarks": 5.05,  # the user's words on refusing a call, as the client reports them
     "fresh errors": 5.1,
     "fresh reached": 5.1,
-    "done": 4.9,  # readers miss what was done more than anything, and this tells it in few words
     "reached": 5.6,  # older ones
     "errors": 6,
     "commands": 7,

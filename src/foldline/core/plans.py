@@ -48,8 +48,7 @@ class Task(NamedTuple):
     """One task. `status` is pending, in progress, completed, cancelled, or the agent's own word.
 
     `message` is the index of the message that words it. `key` is its number or id, where the agent changes tasks one by
-    one;
-    a task that was worded before these messages has its new status here, and no text.
+    one; a task that was worded before these messages has its new status here, and no text.
     """
 
     text: str

@@ -1,8 +1,9 @@
-"""When to do what: rest, prune, compact, or act in an emergency. Decides; does nothing.
+"""When to do what: rest, prune or compact; and how far to go down after a refusal. Decides; does nothing.
 
     tokens, budget, what happened before ── decide ──> Decision (action, target, reason)
 
-Pruning is tried above 70 % of the room, compaction above all of it, both strictly. After a compaction the next one
+Pruning is tried above a share of the room (`prune_at`, 70 % unless told), compaction above another (`compact_at`, all
+of it), both strictly. After a compaction the next one
 waits for enough new tokens; if the room is exceeded before that, the last one kept too much, so the next gets a smaller
 target. To leave room for that wait, a view should be `at_ease` after its fold. The cost of a broken prompt cache is
 calculated, and stands in the receipt.
@@ -16,7 +17,7 @@ from typing import Literal, TypeAlias
 from foldline.core.budget import Budget
 from foldline.errors import CannotFit
 
-Action: TypeAlias = Literal["rest", "prune", "compact", "emergency"]
+Action: TypeAlias = Literal["rest", "prune", "compact"]
 
 MIN_NEW = 0.10
 """Tokens that must have come since the last compaction before another of the same kind, as a share of the room."""
@@ -24,7 +25,7 @@ MAX_IN_ROW = 2
 """Compactions in a row without enough new tokens, after which the user is warned."""
 TIGHTER = 0.5
 """The factor by which the target shrinks with each compaction in a row."""
-EMERGENCY_SHARES = (0.9, 0.7, 0.5, 0.3)
+EMERGENCY_SHARES = (0.9, 0.7, 0.5)
 """The share of what may have fitted that is tried after each refusal: counts can be far off, and there are few
 tries."""
 PAYBACK = 20
@@ -83,13 +84,13 @@ def _compact(tokens: int, budget: Budget, in_row: int, heavy: bool) -> Decision:
     return Decision("compact", what, target, in_row, storm)
 
 
-def emergency(limit: int, attempt: int, smallest_so_far: int) -> Decision:
-    """The provider refused. Go below its limit, and strictly below what was tried before, further each time."""
+def emergency(limit: int, attempt: int, smallest_so_far: int) -> int:
+    """The size to aim at after a refusal: below the limit, and strictly below what was tried before, further each
+    time."""
     if smallest_so_far <= 1:
         raise CannotFit("the provider refused a prompt of one token; there is none smaller", tokens=1, allowed=limit)
     share = EMERGENCY_SHARES[min(attempt, len(EMERGENCY_SHARES) - 1)]
-    target = int(min(limit, smallest_so_far - 1) * share)
-    return Decision("emergency", f"the provider refused the prompt; its limit is {limit:,} tokens", max(target, 1))
+    return max(int(min(limit, smallest_so_far - 1) * share), 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,8 @@
 
 A stub depends only on its original and the settings, and what is in the plan stays a stub while the history grows. So
 the same log gives the same bytes on every turn, and a provider's prompt cache holds. New stubs come in batches, and
-only
-when a batch frees enough to be worth the lost cache. The newest messages are never touched, whatever the plan says.
-Whether to prune at all is the policy's decision.
+only when a batch frees enough to be worth the lost cache. The newest messages are never touched, whatever the plan
+says. Whether to prune at all is the policy's decision.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ CHECKPOINT_LEAST, CHECKPOINT_MOST = 500, 16_000
 """Tokens of a checkpoint, at least and at most: with fewer hardly more than the rules and the task fit, and nobody
 reads more."""
 CHECKPOINT_TIGHT = 4
-"""A checkpoint need not have its least tokens where these are more than one part in four of what head, pins and a
-carried message leave: that part is then enough."""
+"""In a tight window a checkpoint's least tokens are one part in four of what head, pins and a carried message leave,
+where that is less than CHECKPOINT_LEAST."""
 CHECKPOINT_EVER = 64
 """Tokens that a checkpoint has however full the window is: fewer hold none."""
 WORDS_SHARE = 0.50
@@ -136,9 +136,8 @@ class Rooms:
         return min(self._alone, int(self.limit * CLAMPED_USER)) if self.clamp_user else self._alone
 
     def _target(self, target: int) -> int:
-        """The target that was asked for, within bounds. Beside a carried message it is scaled to what is left.
-        Beside a large head it may be twice the head, but not more than that scaled share. A view of this size is
-        always at ease."""
+        """The target that was asked for, at least twice the head; but never above the target scaled to the room beside
+        the head, nor above a size that leaves room for the next turns."""
         share = self.fixed + self.open * target // self.limit
         aim = (
             self.fixed + int((self.ease - self.fixed) * MARGIN) if self.ease == self.limit else self.ease * EASE_MARGIN

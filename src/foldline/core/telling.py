@@ -5,8 +5,7 @@
 Test runners, compilers and linters are read by the shapes of their lines. A line that only sums up what others say
 ("error: could not compile `app`") is used only where there is no other. A test, a panic or an assertion takes in the
 lines right behind it that say why. Lines stay as they were, several of them with a mark between. How a check ended is
-in
-ending.py, what became of an error in errors_seen.py.
+in ending.py, what became of an error in errors_seen.py.
 """
 
 from __future__ import annotations

@@ -4,9 +4,8 @@
 
 Thrown away is the model's reasoning: an analysis before the summary, whether closed, nested, never closed or never
 opened; a closed one inside or behind it, whose tags stand alone on their lines; and a draft that was rewritten. Any
-other
-tag inside the summary is the summary's own text. A section that stands nowhere else does not count as reasoning: so a
-summary that only quotes both tags on lines of their own does not lose what stands between them.
+other tag inside the summary is the summary's own text. A section that stands nowhere else does not count as reasoning:
+so a summary that only quotes both tags on lines of their own does not lose what stands between them.
 """
 
 from __future__ import annotations

@@ -6,8 +6,7 @@
 
 Clients put reminders, command output, project files and notes of their own into user messages. Those are the program's
 words: they change between requests, and no rule or consent may be read from them. A command with which the user made
-the
-client send a prompt is the user's: its name, and what was typed behind it. Tool results are not looked at.
+the client send a prompt is the user's: its name, and what was typed behind it. Tool results are not looked at.
 """
 
 from __future__ import annotations

@@ -74,8 +74,7 @@ def entries(
     """Every line of the agent's, in order, without its lists of tasks: the notes have those.
 
     `undone` are the calls that did not succeed, with the suffix of their label; `ran` the commands that stand in the
-    text
-    of a message, as agents without tool calls write them.
+    text of a message, as agents without tool calls write them.
     """
     for index, message in enumerate(messages):
         if message.origin is not Origin.ASSISTANT:
