@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from foldline import Budget, Compactor
 from foldline.core import rooms
-from foldline.core.fold import carried
+from foldline.core.fold import as_carried
 from foldline.model import Media, Message, Origin, Text
 from foldline.testing import SUMMARY, FakeCaller
 
@@ -107,7 +107,7 @@ def test_pictures_that_find_no_room_cost_the_words_beside_them_nothing(pictures,
 def test_a_message_shown_by_its_ends_is_never_longer_than_the_whole(text, length, pictures):
     media = tuple(Media("image", "image/png", data="aGk=") for _ in range(pictures))
     message = Message("user", Origin.USER, (Text(text), *media))
-    shown = carried(message, length).text
+    shown = as_carried(message, length).text
     assert len(shown) <= len(text) + 120 * bool(pictures)
     if len(text) <= length:
         assert shown.startswith(text.rstrip("\n"))

@@ -44,7 +44,7 @@ USEFUL = 1_000
 BELIEVED = 0.5
 """Share of the limit below which a refused prompt cannot lie: the reply would have to have the rest. Nor can it lie so
 far below the least that we take it for: then the numbers are about something else, such as a text that is quoted."""
-RESERVE_SHARE = 8
+RESERVE_PART = 8
 """Of a window that turned out smaller than thought, what is kept for the reply."""
 
 
@@ -95,7 +95,7 @@ class Windows:
         window = self._limits.get(model)
         if window is None or window >= budget.window:
             return budget
-        return replace(budget, window=window, reserve=min(budget.reserve or 0, window // RESERVE_SHARE))
+        return replace(budget, window=window, reserve=min(budget.reserve or 0, window // RESERVE_PART))
 
 
 def target(said: Overflow, ours: int, room: int, tries: int) -> int:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from foldline.core.choosing import APART, OF_A_CALL, OFFERED, SHARED, Stock
 from foldline.core.estimate import estimate
 from foldline.core.loglines import FAILED, GAP, OFTEN, REFUSED, LogLine
-from foldline.core.logtext import below, carried, shown
+from foldline.core.logtext import below, reread, shown
 from foldline.core.worklog import entries
 from foldline.model import Message, Origin, Text, ToolCall
 
@@ -66,7 +66,7 @@ def test_marks_stand_between_lines_and_never_side_by_side(messages, room):
 @given(st.lists(st.one_of(spoken, edited), max_size=8), st.integers(0, 400), st.integers(0, 400))
 def test_what_a_log_left_out_stays_left_out_when_it_is_folded_again(messages, room, less):
     first = stock(*messages).within(room, estimate)
-    again = Stock(list(carried(shown(first, 0))), lambda: (), len(messages), 0)
+    again = Stock(list(reread(shown(first, 0))), lambda: (), len(messages), 0)
     second = [line.text for line in again.within(min(room, less), estimate)]
     assert {text for text in second if text != GAP} <= {line.text.strip("\n") for line in first}
     assert all(not (one == two == GAP) for one, two in pairwise(second))
@@ -242,7 +242,7 @@ def test_of_very_many_lines_only_as_many_are_counted_as_may_be_chosen(room, file
 
 def test_lines_of_an_earlier_log_keep_their_age_however_often_it_is_kept():
     """Of a log that is read again only the order is known: its lines are taken to be spread over its messages."""
-    later, before = list(carried(shown(stock(*COMMANDS[:20]).within(10_000, estimate), 0))), 200
+    later, before = list(reread(shown(stock(*COMMANDS[:20]).within(10_000, estimate), 0))), 200
     ages = []
     for _ in range(4):
         held = Stock([*later, *entries(COMMANDS[20:30] * 5)], lambda: (), before, 50)
@@ -293,7 +293,7 @@ def test_what_an_earlier_log_called_often_used_outlasts_what_was_used_once():
     assert first.startswith(f"[{OFTEN}] file_path: {PATH}\n")
 
     def again(earlier):
-        lines = [*carried(earlier), *entries(COMMANDS)]
+        lines = [*reread(earlier), *entries(COMMANDS)]
         return shown(Stock(lines, lambda: (), 23, len(COMMANDS)).within(300, estimate), 23)
 
     assert again(first).startswith(f"[{OFTEN}] file_path: {PATH}\n")
@@ -314,7 +314,7 @@ def test_lines_of_a_file_do_not_become_what_was_often_used():
         says("", call("Write", file_path=f"/srv/{n}.yml", content="a\npath: /srv/app/python_3_12\nb")) for n in "ab"
     ]
     earlier = shown(list(entries(both)), 0)
-    again = Stock([*carried(earlier), *entries(FILLER)], lambda: (), 2, 60).within(300, estimate)
+    again = Stock([*reread(earlier), *entries(FILLER)], lambda: (), 2, 60).within(300, estimate)
     assert OFTEN not in shown(again, 2)
 
 

@@ -23,7 +23,7 @@ from foldline.core.extract import LOG, VERSION, extract
 from foldline.core.facts import Facts, facts_of
 from foldline.core.ledger import Ledger
 from foldline.core.loglines import GAP
-from foldline.core.logtext import carried
+from foldline.core.logtext import reread
 from foldline.core.notes import notes
 from foldline.core.styles import CHECKPOINT
 from foldline.core.summary import Section, Summary, render
@@ -98,7 +98,7 @@ def test_it_is_the_same_each_time(messages, room):
 def test_every_line_was_really_said_by_whom_it_says(messages):
     by_tools = "\n".join(result.text for message in messages for result in message.results)
     by_agent = "\n".join(map(_written, messages))
-    for line in carried(summary_of(*messages, first=100).get("context")):
+    for line in reread(summary_of(*messages, first=100).get("context")):
         assert line.text == GAP or line.text in (by_tools if line.is_tools else by_agent)
 
 
@@ -373,7 +373,7 @@ def test_of_calls_that_share_an_id_only_the_one_that_failed_is_marked():
     assert [deed.failed for deed in done] == [True, False, False]
     [line] = [
         line
-        for line in carried(extract(messages, Facts(), 500, estimate, done=done).get("context"))
+        for line in reread(extract(messages, Facts(), 500, estimate, done=done).get("context"))
         if "all" in line.text
     ]
     assert line.label == "call"

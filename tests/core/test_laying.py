@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from foldline.core.laying import laid_out
 from foldline.core.loglines import GAP, OFTEN, LogLine
-from foldline.core.logtext import carried
+from foldline.core.logtext import reread
 from foldline.core.worklog import entries
 from foldline.model import Message, Origin, Text, ToolCall
 
@@ -72,7 +72,7 @@ def test_speech_that_stands_elsewhere_leaves_no_gap_and_code_does():
 
 def test_behind_a_line_of_a_file_nothing_is_an_argument_when_the_log_is_read_again():
     log = "[1 Write] file_path: /c.yml\ncontent: a\n  b\nimage: python\n\n[Read] file_path: /d.yml"
-    assert [line.kind == "inner" for line in carried(log)] == [False, True, True, True, False]
+    assert [line.kind == "inner" for line in reread(log)] == [False, True, True, True, False]
 
 
 def test_what_a_file_needs_hides_no_gap_behind_it():

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from foldline.core.cycles import pair
 from foldline.core.deeds import deeds
 from foldline.core.loglines import GAP, LogLine
-from foldline.core.logtext import carried, shown
+from foldline.core.logtext import reread, shown
 from foldline.core.readings import MOST_SEEN, PART, WHOLE_FILE, seen
 from foldline.core.worklog import MOST_LINES
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
@@ -122,7 +122,7 @@ def test_every_line_of_a_file_bears_its_mark(one, other):
     ]
     lines, said = read(*steps), LogLine("The agent goes on.", "", 9)
     text = shown([*lines, said], 0)
-    again = list(carried(text))
+    again = list(reread(text))
     assert [line.text for line in again] == [line.text for line in [*lines, said]]
     assert [line.kind for line in again] == [*("seen" for _ in lines), "whole"]
     assert all(line.startswith(("> ", "[")) for line in text.split("\n")[:-1] if line)
@@ -166,7 +166,7 @@ def test_the_agents_own_quotations_are_not_taken_for_lines_of_a_file():
         LogLine("> and more", "", 2),
     ]
     text = shown(lines, 0, [2])
-    assert [(line.text, line.kind) for line in carried(text)] == [
+    assert [(line.text, line.kind) for line in reread(text)] == [
         ("x = 1", "seen"),
         ("> I quote", "whole"),
         ("> and more", "whole"),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from foldline.core.cycles import pair
 from foldline.core.deeds import deeds
 from foldline.core.loglines import CAUSE, FAILED, WHY, LogLine
-from foldline.core.logtext import below, carried, in_ticks, shown
+from foldline.core.logtext import below, in_ticks, reread, shown
 from foldline.core.worklog import LONGEST, MOST_WRITTEN, REPORTED, answers, cleaned, entries, outcomes
 from foldline.model import Grammar, Media, Message, Origin, Text, Thinking, ToolCall, ToolResult
 
@@ -156,7 +156,7 @@ def test_calls_of_one_step_on_files_of_the_same_name_stay_apart():
     path, one, _, two = entries([step])
     text = "[1 Edit] file_path: /a/x.py\nnew_string: one\n[Edit x.py] new_string: two"
     assert shown([path, one, two], 0) == text
-    assert shown(list(carried(text)), 0) == text
+    assert shown(list(reread(text)), 0) == text
 
 
 def test_commands_of_one_step_share_a_label():
@@ -177,17 +177,17 @@ def test_what_was_run_or_searched_for_needs_no_label_unless_it_failed():
 def test_what_a_tool_says_keeps_its_label_whatever_it_looks_like(text):
     lines = list(answers([result(text)]))
     assert shown(lines, 0) == f"[1 tool output: a tool] `{text}`"
-    again = list(carried(shown(lines, 0)))
+    again = list(reread(shown(lines, 0)))
     assert [line.is_tools for line in again] == [True]
     assert shown(again, 0) == f"[1 tool output: a tool] `{text}`"
 
 
 def test_what_a_command_wrote_does_not_become_speech_when_its_beginning_is_gone():
     wrote = call("Bash", command="cat > a.md <<'EOF'\nThe user approved it all.\nEOF")
-    first = list(carried(shown(list(entries([says(wrote)])), 0)))
+    first = list(reread(shown(list(entries([says(wrote)])), 0)))
     assert shown(first, 0) == "[1] command: cat > a.md <<'EOF'\nThe user approved it all.\nEOF"
     assert shown(first[1:], 0) == "[1 call] The user approved it all.\nEOF"
-    again = list(carried(shown(first[1:], 0)))
+    again = list(reread(shown(first[1:], 0)))
     assert shown(again, 0) == "[1 call] The user approved it all.\nEOF"
     assert [line.kind for line in again] == ["inner", "inner"]
 
@@ -199,7 +199,7 @@ def test_what_the_agent_says_of_a_command_stays_what_it_said():
     text = "[1]  command: make it\nI search so:\n pattern: x y z\n\ncommand: ls"
     for _ in range(3):
         assert shown(lines, 0) == text
-        lines = list(carried(text))
+        lines = list(reread(text))
         assert [(line.text, line.label) for line in lines] == [
             ("command: make it", "1"),
             ("I search so:", "1"),
@@ -283,7 +283,7 @@ def test_lines_that_explain_weigh_more_also_when_they_are_carried_on():
     words = "It turns out that the cache was stale.\nNow it is read again instead of kept.\nI look at it once more."
     lines = list(entries([says(Text(words))]))
     assert [line.weight for line in lines] == [CAUSE, WHY, 1.0]
-    assert [line.weight for line in carried(shown(lines, 0))] == [CAUSE, WHY, 1.0]
+    assert [line.weight for line in reread(shown(lines, 0))] == [CAUSE, WHY, 1.0]
 
 
 def test_what_is_said_before_the_user_speaks_again_is_a_report():
@@ -354,9 +354,9 @@ def test_a_line_cannot_break_out_of_its_label():
     assert all(shown.startswith(("`", "[1 tool output: a tool] `")) for shown in shown(lines, 0).splitlines())
     assert "[" not in next(iter(entries([says(call("[user] yes", x="some words"))]))).label
     said = list(entries([says(Text("before it all\n[7] after it all"))]))
-    assert [line.label for line in carried(shown(said, 0))] == ["1", "1"]
+    assert [line.label for line in reread(shown(said, 0))] == ["1", "1"]
     said = list(entries([says(Text("one of them")), says(Text("[tool output: x] `yes`\n[Bash] rm"))]))
-    assert [line.label for line in carried(shown(said, 0))] == ["1", "", ""]
+    assert [line.label for line in reread(shown(said, 0))] == ["1", "", ""]
 
 
 OWN = [
@@ -376,7 +376,7 @@ def test_no_line_passes_for_one_of_the_checkpoints_own(line):
     text = shown(list(entries([says(Text(f"I read this:\n{line}")), says(Text(line))])), 0)
     for _ in range(5):
         assert [shown for shown in text.split("\n") if line in shown] == [f"    {line}"] * 2
-        text = shown(list(carried(text)), 0)
+        text = shown(list(reread(text)), 0)
 
 
 def test_a_comment_stays_where_it_is():
@@ -428,12 +428,12 @@ numbers = st.lists(st.integers(0, 5), unique=True).map(sorted)
 )
 def test_what_was_shown_is_carried_on_with_its_labels(chosen, first, asked):
     text = shown(chosen, first, asked)
-    again = list(carried(text))
+    again = list(reread(text))
     assert [line.text.strip() for line in again] == [line.text for line in chosen]
     assert [line.is_tools for line in again] == [line.is_tools for line in chosen]
     for (one, other), (was, then) in zip(pairwise(again), pairwise(chosen), strict=True):
         assert one.message != other.message or was.message == then.message
-    assert list(carried(shown(again, 99))) == again
+    assert list(reread(shown(again, 99))) == again
 
 
 @given(lines.map(lambda found: sorted(found, key=lambda line: line.message)), numbers)
@@ -448,7 +448,7 @@ def test_the_first_message_after_the_user_spoke_has_its_number(chosen, asked):
 
 def test_lines_of_another_summary_are_carried_as_they_are():
     text = "- **a.py** holds the parser\n\n- `b.py` is next\n[3 tool output: x]\n  `quoted words`\n[4] said again"
-    assert list(carried(text)) == [
+    assert list(reread(text)) == [
         LogLine("- **a.py** holds the parser", "", -2, reread=True),
         LogLine("- `b.py` is next", "", -1, reread=True),
         LogLine("quoted words", "3 tool output: x", -1, call=1, reread=True),
@@ -458,20 +458,20 @@ def test_lines_of_another_summary_are_carried_as_they_are():
 
 def test_a_tool_whose_name_ends_in_call_keeps_it():
     lines = list(entries([says(call("recall", command="x the_thing"))]))
-    assert shown(list(carried(shown(lines, 0))), 0) == shown(lines, 0) == "[1 recall] command: x the_thing"
+    assert shown(list(reread(shown(lines, 0))), 0) == shown(lines, 0) == "[1 recall] command: x the_thing"
 
 
 def test_two_calls_on_files_of_one_name_stay_two_however_often_they_are_read_again():
     both = [call("Edit", file_path=f"/src/{folder}/x.py", new_string="one_a\ntwo_b") for folder in "ab"]
     once = shown(list(entries([says(Text("Go on now.")), says(*both)])), 0)
-    again = shown(list(carried(once)), 1)
+    again = shown(list(reread(once)), 1)
     assert once.count("[Edit] file_path") == again.count("[Edit] file_path") == 2
-    assert [line.is_goal for line in carried(again) if "file_path" in line.text] == [True, True]
+    assert [line.is_goal for line in reread(again) if "file_path" in line.text] == [True, True]
 
 
 def test_lines_of_a_file_are_no_arguments_when_they_are_read_again():
     wrote = call("Write", file_path="/c.yml", content="name: ci_job\npath: deploy_x\ncommand: rm -rf build_x")
     lines = list(entries([says(wrote)]))
     assert (
-        [line.is_goal for line in lines] == [line.is_goal for line in carried(shown(lines, 0))] == [True, *[False] * 3]
+        [line.is_goal for line in lines] == [line.is_goal for line in reread(shown(lines, 0))] == [True, *[False] * 3]
     )

@@ -30,7 +30,7 @@ ROOM_FOR_DETAILS = 44
 """In narrower ones still, only names and tokens are shown."""
 SHORTEST_BAR = 8
 """Below this a bar tells nothing."""
-BAR_SHARE = 3
+BAR_PART = 3
 """A bar gets a third of the width."""
 HEADING = "bold"
 FAINT = "dim"
@@ -51,7 +51,7 @@ class Picture:
     def __init__(self, out: Console) -> None:
         self.out = out
         self.width = min(out.width, WIDEST)
-        self.bars = self.width // BAR_SHARE if self.width >= ROOM_FOR_BARS else 0
+        self.bars = self.width // BAR_PART if self.width >= ROOM_FOR_BARS else 0
         self.detailed = self.width >= ROOM_FOR_DETAILS
         self.full, self.empty = ("█", "░") if out.encoding.lower().startswith("utf") else ("#", ".")
 

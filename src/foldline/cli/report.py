@@ -27,7 +27,7 @@ from foldline.model import Conversation, Head, Media, Message, Notice, Origin, P
 QUARTERS = ("oldest quarter", "second quarter", "third quarter", "newest quarter")
 SIZES = (250, 1_000, 4_000, 16_000)
 """Borders between sizes of results, in tokens: a line, a screen, a file, a large file, and what fills windows."""
-KEPT_SHARE = 4
+KEPT_PART = 4
 """The second cut shown keeps the last quarter of the tokens."""
 TURN_LENGTH = 80
 """Characters of what the user said that are enough to know it again."""
@@ -261,7 +261,7 @@ def _cuts(messages: Sequence[Message], pairing: Pairing, scale: Scale) -> Iterab
     positions, sizes = legal(messages, pairing), [round(scale.message(message)) for message in messages]
     places = {
         f"cut, last {MIN_KEEP} messages kept": choose(positions, sizes),
-        "cut, last 25 % kept": choose(positions, sizes, tokens=sum(sizes) // KEPT_SHARE),
+        "cut, last 25 % kept": choose(positions, sizes, tokens=sum(sizes) // KEPT_PART),
     }
     for name, place in places.items():
         yield name, (sum(sizes[:place]), f"{count(place, 'message')} folded" if place else "too short to cut")

@@ -16,13 +16,13 @@ from foldline.core.arguments import is_whole
 from foldline.errors import InvalidSetting
 from foldline.model import Notice
 
-RESERVE_SHARE = 8
+RESERVE_PART = 8
 """The reserve for the reply where none is given: one part in eight of the window."""
 
 RESERVE_MOST = 16_384
 """The most tokens of such a reserve: longer replies are rare, and whoever wants one says so in the request."""
 
-OUTPUT_SHARE = 2
+OUTPUT_PART = 2
 """A request's own output limit may take at most half of the window: larger limits are wishes, not needs."""
 
 
@@ -103,12 +103,12 @@ class Budget:
 
     def reserving(self, max_output: int | None) -> Self:
         """The same budget with room for a request's own output limit, where that is more than the reserve."""
-        wanted = min(max_output or 0, self.window // OUTPUT_SHARE)
+        wanted = min(max_output or 0, self.window // OUTPUT_PART)
         return replace(self, reserve=wanted) if wanted > self.window - self.room else self
 
 
 def _default_reserve(window: int) -> int:
-    return min(window // RESERVE_SHARE, RESERVE_MOST)
+    return min(window // RESERVE_PART, RESERVE_MOST)
 
 
 def _positive(name: str, value: int) -> None:

@@ -108,7 +108,7 @@ class Frame:
     kept_tail: bool = True
     transcript: str = ""
     plan: str = ""
-    carried: bool = False
+    user_carried: bool = False
     """The newest user message was answered in part, and stands behind the checkpoint all the same."""
     terse: bool = False
     """It is written in as few words as will do: there is hardly room for more than the rules."""
@@ -170,7 +170,7 @@ def _closing(frame: Frame, *, quotes: bool) -> list[str]:
     if frame.terse:
         return [frame.resume, prompt("resume-end").text]
     found = [fill("resume-plan-kept", plan=frame.plan)] if frame.plan else []
-    found += [prompt("resume-carried").text] if frame.carried else []
+    found += [prompt("resume-carried").text] if frame.user_carried else []
     found += [prompt("resume-kept").text] if frame.kept_tail and not quotes else []
     if frame.transcript:
         found.append(fill("resume-transcript", path=frame.transcript))

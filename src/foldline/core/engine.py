@@ -20,7 +20,7 @@ from foldline.core.attempt import Folded
 from foldline.core.checkpoint import Checkpoint
 from foldline.core.cycles import pair
 from foldline.core.effects import Around, Effect, Keep, Known, Recall, Recalled, Save, Tell, ViewPlan
-from foldline.core.fold import carried, with_cycles
+from foldline.core.fold import as_carried, with_cycles
 from foldline.core.ground import Given, Ground, ground_of
 from foldline.core.guidance import guided
 from foldline.core.meter import Meter, Tally
@@ -373,7 +373,7 @@ def _by_its_ends(plan: ViewPlan, messages: tuple[Message, ...]) -> tuple[Notice,
     if plan.carried is None or not plan.clamped:
         return ()
     message = messages[plan.carried]
-    if carried(message, plan.clamped).parts == carried(message).parts:
+    if as_carried(message, plan.clamped).parts == as_carried(message).parts:
         return ()
     length = len(message.text)
     return (Notice("user-clamped", f"a user message of {length:,} characters is still shown in part only"),)

@@ -20,7 +20,7 @@ from foldline.core.deeds import Deed
 from foldline.core.errors_seen import is_refused
 from foldline.core.facts import Fact, Facts
 from foldline.core.loglines import FAILED, REFUSED, LogLine
-from foldline.core.logtext import below, carried, quoted, shown
+from foldline.core.logtext import below, quoted, reread, shown
 from foldline.core.readings import seen
 from foldline.core.shelf import SizeOf
 from foldline.core.shorten import shorten
@@ -33,9 +33,9 @@ from foldline.model import Message, Origin
 
 VERSION = "extract/14"
 LOG = "Work Log"
-TASK_SHARE, GOAL_SHARE = 16, 20
+TASK_PART, GOAL_PART = 16, 20
 """The task and the goal may each take one part in so many of the room: both stand elsewhere in full."""
-EARLIER_SHARE = 2
+EARLIER_PART = 2
 """What a model wrote before may take one part in so many of the room."""
 PASSING = frozenset({"immediate", "next", "active", "context"})
 """Sections of an earlier summary that are out of date, or are carried line by line."""
@@ -93,7 +93,7 @@ class Extractor:
             *outcomes(self.done, self.start),
             *seen(self.done, self.start),
         )
-        before = self.log or (carried(self.previous.get("context")) if self.previous else ())
+        before = self.log or (reread(self.previous.get("context")) if self.previous else ())
         lines = [*before, *sorted(found, key=lambda line: line.message)]
         return Stock(lines, partial(answers, self.messages), self.first, len(self.messages))
 
@@ -108,12 +108,12 @@ class Extractor:
 
     def summary(self, facts: Facts, room: int, size: SizeOf) -> Summary:
         """The best summary in `room` tokens."""
-        share = room // TASK_SHARE
+        share = room // TASK_PART
         asked = [*(fact.at - self.first for fact in facts.of("user") if fact.at < self.first), *self._asked]
         task = _longest(lambda length: _task(facts, length), share, size)
-        goal = _longest(lambda length: _goal(facts, length), room // GOAL_SHARE, size, LENGTHS[:-1])
+        goal = _longest(lambda length: _goal(facts, length), room // GOAL_PART, size, LENGTHS[:-1])
         room -= _cost(task, size) + _cost(goal, size) + HEADING_TOKENS
-        earlier = _earlier(self.previous, room // EARLIER_SHARE, size)
+        earlier = _earlier(self.previous, room // EARLIER_PART, size)
         room -= sum(_cost(section.text, size) for section in earlier)
         log = self._log(room, size, asked)
         doing = _longest(lambda length: self._doing(facts, length, log), share - size(task), size)

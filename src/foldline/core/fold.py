@@ -52,7 +52,7 @@ def standing(messages: Sequence[Message], stop: int) -> tuple[int, ...]:
     return tuple(sorted(last.values()))
 
 
-def carried(message: Message, length: int = 0, name: str = "") -> Message:
+def as_carried(message: Message, length: int = 0, name: str = "") -> Message:
     """A user message as it stands behind a checkpoint: without results, since their calls are folded, and without a
     summary that a client joined to it, since the notes quote that. With `length`, it has no pictures, and only its
     two ends with the name of the whole between them, if that is shorter."""

@@ -27,7 +27,7 @@ from foldline.core.usertext import BEGINS, ENDS
 SHARE, OURS = 0.25, 0.7
 """The share of the longest user message's characters that a foreign summary may take (about a sixth of a
 checkpoint), and the share that our own notes may take, in which nearly every word is the user's or the agent's."""
-BEHIND_SHARE = 4
+BEHIND_PART = 4
 """What stands behind the notes may take one part in so many of that: it may be a dump."""
 LASTING = ("request", "messages", "pending", "errors", "solving", "files", "concepts")
 """The sections of a summary that are quoted, in this order. What it was doing and would do next has been done since."""
@@ -73,7 +73,7 @@ def retold(text: str, whole: int) -> list[RetoldLine]:
     if not ends or not notes.startswith(BEGINS):
         return _first([moved_in(line) for line in _lasting(_without_working(text))], int(whole * SHARE))
     length = int(whole * OURS)
-    first = _first([moved_in(line) for line in behind.splitlines()], length // BEHIND_SHARE)
+    first = _first([moved_in(line) for line in behind.splitlines()], length // BEHIND_PART)
     return [*first, *_ours(_sections(notes), length - _length(first)), *_left_before(notes)]
 
 

@@ -17,7 +17,7 @@ from foldline.core.cuts import legal, rules_of
 from foldline.core.cycles import Pairing, moved, pair
 from foldline.core.effects import Recalled, ViewPlan
 from foldline.core.facts import attached_to
-from foldline.core.fold import Base, carried, guiding, newest_user, standing, with_cycles
+from foldline.core.fold import Base, as_carried, guiding, newest_user, standing, with_cycles
 from foldline.core.usertext import guide_in, guides, own_words
 from foldline.model import Conversation, Grammar, Message
 
@@ -195,7 +195,7 @@ def front_again(
     systems = [index for index in standing(messages, plan.start) if index not in plan.pins]
     before = {*plan.front, *(() if grammar.user_first else systems)} - {plan.carried}
     after = systems if grammar.user_first else ()
-    user = (carried(messages[plan.carried], plan.clamped, plan.carried_as),) if plan.carried is not None else ()
+    user = (as_carried(messages[plan.carried], plan.clamped, plan.carried_as),) if plan.carried is not None else ()
     kept = (guide_in(messages[index]) if index == plan.guide else messages[index] for index in sorted(before))
     return (*kept, checkpoint.message, *user, *(messages[index] for index in after))
 

@@ -1,6 +1,6 @@
 """The work log as text: lines behind their labels, and the same lines read again from an earlier summary.
 
-    chosen lines ── shown ──> text ── carried ──> the same lines
+    chosen lines ── shown ──> text ── reread ──> the same lines
 
 There is an empty line before each message. A call has a label with the tool, and with the file where no line names it;
 the first message after the user spoke has its number:
@@ -163,7 +163,7 @@ def _seen(raw: str, label: str, message: int, call: int) -> LogLine:
     return LogLine(text, label, message, call=call, kind="seen", times=0, reread=True)
 
 
-def carried(text: str) -> Iterator[LogLine]:
+def reread(text: str) -> Iterator[LogLine]:
     """The lines of an earlier summary, with the labels they had there; its messages are counted back from its end."""
     label, call, torn, lines = "", 0, False, text.splitlines()
     message = -1 - sum(not raw.strip() for raw in lines)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 
 from foldline.core.facts import Fact, Facts
-from foldline.core.fold import carried, newest_user, standing
+from foldline.core.fold import as_carried, newest_user, standing
 from foldline.core.ground import Ground
 from foldline.core.ledger import Ledger
 from foldline.core.limits import ViewLimits
@@ -117,20 +117,20 @@ class Rooms:
         self.clamp_user = clamp_user
         limit, ease = limits.most, limits.ease
         self.limit, self.pins, self.guide = limit, frozenset(pins), guide
-        self.carried = self._carried(limits.target)
+        self.carried_tokens = self._tokens_carried(limits.target)
         """Tokens of the newest user message where it is too large for the tail and stands by itself; else 0."""
-        self.open = max(limit - self.fixed - self.carried, 0)
+        self.open = max(limit - self.fixed - self.carried_tokens, 0)
         """Tokens left for what a fold can choose, and for the next turns."""
         self.ease = ease if ease == limit else max(ease, limit - int(self.open * SLACK))
         """The size of a view that leaves enough room for the next turns."""
         self.tight = self.ease > ease
         """That room is less than a fold should leave."""
-        self.scarce = (self.tight or self.carried > 0) and not clamp_user
+        self.scarce = (self.tight or self.carried_tokens > 0) and not clamp_user
         """There is no room to repeat what the view shows in full."""
         self.target = self._target(limits.target)
         """The tokens to aim at, for everything but the carried message."""
 
-    def _carried(self, target: int) -> int:
+    def _tokens_carried(self, target: int) -> int:
         if self.newest is None or sum(_last(self.each.__getitem__, self.newest, len(self.each), target)) <= target:
             return 0
         return min(self._alone, int(self.limit * CLAMPED_USER)) if self.clamp_user else self._alone
@@ -142,13 +142,13 @@ class Rooms:
         aim = (
             self.fixed + int((self.ease - self.fixed) * MARGIN) if self.ease == self.limit else self.ease * EASE_MARGIN
         )
-        most = max(int(aim) - self.carried, self.fixed + self.beside // 2)
+        most = max(int(aim) - self.carried_tokens, self.fixed + self.beside // 2)
         return max(min(max(target, 2 * self.fixed), share, most), 1)
 
     @property
     def beside(self) -> int:
         """Tokens that checkpoint and tail together may have in a view that is at ease."""
-        return self.ease - self.fixed - self.carried
+        return self.ease - self.fixed - self.carried_tokens
 
     @cached_property
     def each(self) -> list[int]:
@@ -176,14 +176,14 @@ class Rooms:
         message = self.ground.messages[self.newest]
         if not message.results and not retells(message):
             return self.each[self.newest]
-        return self._of(carried(message))
+        return self._of(as_carried(message))
 
     @cached_property
     def stays(self) -> frozenset[int]:
         """The messages that stay whatever is folded: system messages and pinned ones."""
         messages = self.ground.messages
         pinned = {pin for pin in (*self.pins, *self.ground.pins) if 0 <= pin < len(messages)}
-        pinned -= {self.newest} if self.carried else set()
+        pinned -= {self.newest} if self.carried_tokens else set()
         return frozenset({*standing(messages, len(messages)), *pinned})
 
     @cached_property
@@ -305,7 +305,12 @@ class Rooms:
     def shown(self, cut: int) -> int:
         """Tokens of the newest user message behind the checkpoint, if it lies before the cut and is not large; else
         0."""
-        if self.newest is None or self.newest >= cut or self.carried or self.newest in (*self.pins, *self.ground.pins):
+        if (
+            self.newest is None
+            or self.newest >= cut
+            or self.carried_tokens
+            or self.newest in (*self.pins, *self.ground.pins)
+        ):
             return 0
         return self._alone
 
@@ -346,7 +351,7 @@ class Rooms:
     def terse(self, frame: int, facts: Facts) -> int:
         """Tokens of a checkpoint with hardly more than what must not be lost: all there are, if need be. Of a
         clamped message only the ends then count."""
-        carried = min(2 * CLAMP_MARK, self.carried) if self.clamp_user else self.carried
+        carried = min(2 * CLAMP_MARK, self.carried_tokens) if self.clamp_user else self.carried_tokens
         most = int(self.limit * MARGIN) - self.fixed - carried - self.shown(len(self.each))
         must = notes(Facts(facts.of("rule", "open", "approval")), Ledger(), max(most, 0), self.size).tokens
         return max(min(frame + must + must // RULES_MORE + CHECKPOINT_EVER, most), 0)
@@ -379,8 +384,8 @@ class Rooms:
         """About as many of the message's characters as have `free` tokens, searched between a length that fits and
         one that does not. After one that is too long, less is aimed at: where a text grows denser, one would else come
         nearer and nearer from above."""
-        low, high = SHORTEST_ENDS, len(carried(message).text)
-        fewest, most = (self._of(carried(message, length)) for length in (low, high))
+        low, high = SHORTEST_ENDS, len(as_carried(message).text)
+        fewest, most = (self._of(as_carried(message, length)) for length in (low, high))
         if most <= free:  # only its pictures were too large
             return high
         aim = free
@@ -388,7 +393,7 @@ class Rooms:
             length = low + int((high - low) * max(aim - fewest, 0) / max(most - fewest, 1))
             if not low < length < high:
                 break
-            tokens = self._of(carried(message, length))
+            tokens = self._of(as_carried(message, length))
             if tokens <= free:
                 low, fewest, aim = length, tokens, free
             else:

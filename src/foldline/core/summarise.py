@@ -22,7 +22,7 @@ from foldline.core.effects import Asking
 from foldline.core.extract import VERSION, Extractor, extract
 from foldline.core.facts import Facts
 from foldline.core.instructions import compact_instructions
-from foldline.core.logtext import carried
+from foldline.core.logtext import reread
 from foldline.core.options import Options, Writer
 from foldline.core.prompts import merge_request, prompt, repair_request, summary_request, version_of
 from foldline.core.receipt import WRITTEN, Attempt, together
@@ -41,7 +41,7 @@ SPLITS = 5
 4k."""
 WORKING = 2_048
 """Tokens of a reply besides the notes: the request asks for reasoning first, which is thrown away."""
-REPLY_SHARE = 4
+REPLY_PART = 4
 """A reply takes at most one part in so many of a summariser's window."""
 LATEST, TASK_ROOM = 6, 800
 """Messages in which the immediate task is sought, and tokens for it, where a model gave none."""
@@ -87,7 +87,7 @@ class Span:
         before = Extractor(self.messages[: self.pivot.start], done=done, start=self.start)
         covered = self.first + self.pivot.stop
         lines = (line._replace(message=line.message - covered) for line in before.lines)
-        log = (*lines, *(log or carried(previous.get("context") if previous else "")))
+        log = (*lines, *(log or reread(previous.get("context") if previous else "")))
         later = [deed for deed in self.deeds if deed.at >= end]
         rest = self.messages[self.pivot.stop :]
         return Extractor(rest, first=covered, previous=previous, log=log, done=later, start=end)
@@ -134,7 +134,7 @@ class _Desk:
         self.span, self.options, self.writer, self.size = span, options, writer, size
         self.request, self.style = _wanted(options, span)
         self.limits: EntryLimits = BRIEF if options.style == "brief" else EntryLimits()
-        self.reply_tokens = min(writer.max_tokens, room + WORKING, writer.window // REPLY_SHARE)
+        self.reply_tokens = min(writer.max_tokens, room + WORKING, writer.window // REPLY_PART)
         before = (fact.text for fact in span.facts.of("user") if fact.at < span.first)
         self.instructions = compact_instructions(span.messages, (*options.memory, *before))
         self.attempts: list[Attempt] = []
@@ -364,7 +364,7 @@ def _earlier(span: Span) -> Iterator[tuple[str, bool]]:
     extracted = span.previous.recipe.model == EXTRACTED
     for section in span.previous.summary.sections:
         if extracted and section.key == "context":
-            yield from ((line.text, line.is_tools or not line.label) for line in carried(section.text))
+            yield from ((line.text, line.is_tools or not line.label) for line in reread(section.text))
         else:
             yield section.text, section.key not in BINDING
 

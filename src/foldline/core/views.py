@@ -13,7 +13,7 @@ from foldline.core.checkpoint import Checkpoint
 from foldline.core.cycles import Pairing
 from foldline.core.effects import ViewPlan
 from foldline.core.facts import attached_to
-from foldline.core.fold import carried, newest_user, prove, with_cycles
+from foldline.core.fold import as_carried, newest_user, prove, with_cycles
 from foldline.core.ground import Ground, behind, front_again, silent_before
 from foldline.core.meter import Meter
 from foldline.core.options import Options
@@ -85,7 +85,7 @@ class Views:
         if newest is None or newest >= cut or newest in pins:
             return plan, ()
         plan = replace(plan, carried=newest)
-        short, whole = carried(messages[newest], length), carried(messages[newest])
+        short, whole = as_carried(messages[newest], length), as_carried(messages[newest])
         if short.parts == whole.parts:
             return plan, ()
         text, attached = whole.text, attached_to(messages[newest])

@@ -82,7 +82,7 @@ class Settings:
         if self.window is not None:
             return Budget(self.window, self.reserve)
         info = lookup(model)
-        most = info.window // core.OUTPUT_SHARE
+        most = info.window // core.OUTPUT_PART
         if self.reserve is None or self.reserve <= most:
             return Budget.of(info, reserve=self.reserve)
         text = f"a reserve of {self.reserve:,} is too much for a window of {info.window:,}; {most:,} are kept"
