@@ -179,9 +179,11 @@ class Attempts:
         if not step.clamps:
             return None, self.stay(cut, None, rooms)
         most = rooms.clamped(step.share(by_model=rooms.by_model))
-        found = ((settings, self.stay(cut, settings, rooms)) for settings in step.clamps[:-1])
-        last = step.clamps[-1]
-        return next(((settings, stay) for settings, stay in found if stay <= most), (last, self.stay(cut, last, rooms)))
+        for settings in step.clamps:
+            stay = self.stay(cut, settings, rooms)
+            if stay <= most:
+                break
+        return settings, stay
 
     def stay(self, cut: int, settings: PruneSettings | None, rooms: Rooms) -> int:
         """Tokens of the messages from `cut` on, as the view will have them."""

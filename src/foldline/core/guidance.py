@@ -10,6 +10,7 @@ memory_files. How the rest is folded is in compaction.py.
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -46,10 +47,8 @@ def guided(
     asked: tuple[Attempt, ...] = ()
     if meter.message(guide_in(ground.messages[guide])) * meter.ratio <= decision.target * MOST:
         attempt = Compaction(ground, replace(options, guide=guide), budget, meter, decision, story)
-        try:
+        with suppress(CannotFit):
             folded = yield from attempt.run()
-        except CannotFit:
-            folded = None
         if folded and not folded.missing:
             return folded
         why = "beside the project's instructions it left no room, or no room for a rule"
