@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foldline.core.echoes import Heard, Passages, is_owned, orders, reaches_unsaid, repeats
+from foldline.core.echoes import COMMON, Heard, Passages, is_owned, orders, reaches_unsaid, repeats, said_so
 from foldline.core.stems import ORDERS, REPAIRS, stems
 
 vocabulary = ["alpha", "beta", "gamma", "run", "send", "the", "failing", "tests", "15", "修", "_x"]
@@ -163,3 +163,30 @@ def test_a_long_run_of_blanks_costs_no_more_than_one():
     assert is_owned(line, said, shown) == is_owned("- deploy alpha beta gamma", said, shown)
     assert repeats(line, said, shown) == repeats("- deploy alpha beta gamma", said, shown)
     assert time.perf_counter() - begun < 1
+
+
+def weight_in_one(sentences, weights, beside=""):
+    """The greatest weight of the words in one sentence, counted one by one."""
+    found = [stems(sentence) for sentence in sentences]
+    return max(
+        (sum(weights[word] for word in words if word in weights) for words in found if not beside or beside in words),
+        default=0.0,
+    )
+
+
+@given(st.lists(st.sampled_from(["main", "branch", "tag", "log", "cache"]), min_size=1, max_size=4), st.data())
+def test_words_that_stand_everywhere_are_found_together_like_any_others(words, data):
+    rare = data.draw(st.lists(st.sampled_from([*words, "zeta", "omega"]), max_size=3))
+    sentences = [*words * (COMMON + 1), " ".join(words[:2]), " ".join((*rare, words[-1]))]
+    heard = Heard.in_text("\n".join(sentences))
+    weights = dict.fromkeys(stems("main branch tag zeta omega"), 1.0)
+    for beside in ("", "main", "zeta"):
+        assert heard.best(weights, beside) == weight_in_one(sentences, weights, beside)
+        assert heard.best(weights, beside) == weight_in_one(sentences, weights, beside)
+
+
+def test_a_sentence_stands_there_nearly_word_for_word_or_not():
+    heard = Heard.in_text("The parser is free to drop blank rows.")
+    assert said_so("The parser is free to drop blank rows", heard)
+    assert not said_so("The parser is free to drop the orders table", heard)
+    assert not said_so("Parser", heard)

@@ -187,3 +187,9 @@ def test_the_orders_of_a_line_are_hardly_longer_than_the_line(piece):
 )
 def test_what_holds_from_now_on_is_an_order(line):
     assert commands(line)
+
+
+def test_a_line_of_dashes_is_turned_into_no_order_at_once():
+    start = time.process_time()
+    assert as_order("- " * 40_000) == ""
+    assert time.process_time() - start < 0.5

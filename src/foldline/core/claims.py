@@ -215,9 +215,9 @@ _LIMITS = re.compile(
 _IGNORES = re.compile(
     r"\b(?:without|before|instead of|stop|skip\w*|no (?:longer |more |further )?(?:need|reason|use) (?:to|for|in)|"
     r"ohne|sans|sin|sem)\W+(?:\w+\W+){0,2}(?:ask\w*|confirm\w*|approv\w*|permission|wait\w*|\w*frag\w*)|"
-    r"\b(?:no longer|not any ?more)\b|"
-    r"(?:\b(?:no|not)|n't) (?:(?:only|just|mind|opposed|against|necessary)\b|(?:longer |further |more )?(?:problem|objecti|"
-    r"restrict|rule|reservation|concern|issue|need|wait|ask|requir|object|obstacle)\w*)|\bwaiting (?:for|on) (?:us|me)\b",
+    r"\b(?:no longer|not any ?more)\b|\bwaiting (?:for|on) (?:us|me)\b|(?:\b(?:no|not)|n't) (?:"
+    r"(?:only|just|mind|opposed|against|necessary)\b|(?:longer |further |more )?(?:problem|objecti|restrict|rule|"
+    r"reservation|concern|issue|need|wait|ask|requir|object|obstacle)\w*)",
     re.I,
 )
 """Words of asking and denying that heed nothing."""
@@ -225,13 +225,13 @@ _HEEDS = re.compile(
     r"\b(?:no|not|never|cannot|nobody|nor|none|unless|until|avoid\w*|refrain\w*|forbid\w*|forbade|prohibit\w*|"
     r"off[- ]limits|refus\w*|reject\w*|declin\w*|den(?:y|ie[ds])|disallow\w*|object(?:s|ed)|vetoe?d|against|"
     r"postpone\w*|defer\w*|delay\w*|(?:on |held|put on )hold|held back|later|blocked|pending|await\w*|wait\w*|"
-    r"unanswered|undecided|undone|(?:still|remains|is) open|open question|ask\w*(?! for\W*$)|whether|"
+    r"unanswered|undecided|undone|(?:still|remains|is) open|open question|ask\w*(?! for\W{0,8}$)|whether|"
     r"(?:needs?|requires?|lacks?) (?:\w+ ){0,3}(?:ok|okay|approval|permission|consent|confirmation|answer|leave|user)|"
     r"only (?:after|with|once|when|if)|(?:after|once|if|when|as soon as) (?:\w+ ){0,3}(?:user|they|asking|approv\w*|"
     r"agree\w*|confirm\w*|permission|consent|ok|okay)|himself|herself|themsel\w+|manually|user (?:will|'ll|does)|"
     r"nicht|kein\w*|nein|nie|erst|wart\w*|\w*frag\w*|abgelehnt|noch|verschoben|pas|non|attend\w*|demand\w*|nunca|"
     r"espera\w*|pregunt\w*|não|mai|niet|нет|не|никогда|нельзя|ждать|спрос\w*)\b|n't\b|[不别未勿禁等问拒]|ない|"
-    r"마세요|금지|[?？]\W*$",
+    r"마세요|금지|[?？]\W{0,8}$",
     re.I,
 )
 
@@ -242,9 +242,10 @@ def heeds(sentence: str) -> bool:
 
 
 _USER = re.compile(
-    r"\b(?<!\ba )(?:the |our )?(?:users?(?! with\b)|human|operator|requester|owner|maintainer|you|i|we|me|us|agent|assistant)\b|"
-    r"\b(?:nutzer|benutzer|anwender|kunde|utilisateur|client de|usu[aá]rio|cliente|utente|gebruiker|użytkownik|kullanıcı|"
-    r"pengguna|användar|пользовател|заказчик|клиент)\w*|用户|用戶|客户|使用者|ユーザー|사용자|고객|유저|người dùng",
+    r"\b(?<!\ba )(?:the |our )?(?:users?(?! with\b)|human|operator|requester|owner|maintainer|you|i|we|me|us|agent|"
+    r"assistant)\b|\b(?:nutzer|benutzer|anwender|kunde|utilisateur|client de|usu[aá]rio|cliente|utente|gebruiker|"
+    r"użytkownik|kullanıcı|pengguna|användar|пользовател|заказчик|клиент)\w*|用户|用戶|客户|使用者|ユーザー|사용자|"
+    r"고객|유저|người dùng",
     re.I,
 )
 """The user and the agent themselves, not those that a program knows."""
@@ -283,6 +284,11 @@ def _is_open(line: str, match: re.Match[str]) -> bool:
     if _OPEN_INSIDE.search(match.group()):
         return True
     return bool(_OPEN_BEFORE.search(before) or _OPEN_AFTER.match(line, match.end()))
+
+
+def spurns(sentence: str) -> bool:
+    """It says not to ask or to wait, or that nothing is against it."""
+    return _IGNORES.search(sentence) is not None
 
 
 def heeded(sentence: str) -> str:

@@ -13,9 +13,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from foldline.core.answers import Leave, Yes, affirms, deeds_in, refuses, reports, widens, worded
-from foldline.core.claims import claimed, claims, frees, heeded, heeds, lifts
+from foldline.core.claims import claimed, claims, frees, heeded, heeds, lifts, spurns
 from foldline.core.echoes import Heard
 from foldline.core.facts import Fact, Facts
 from foldline.core.markup import bare
@@ -48,7 +49,8 @@ _UNASKED = re.compile(rf"\b(?:before|without)\W+(?:\w+\W+){{0,2}}{_ASKS}", re.I)
 """Asking afterwards, or not at all: nothing is heeded by that."""
 _KEEPS = re.compile(r"\b(?:keep|leave|preserve|do(?: not|n't) (?:change|touch|modify|rename|break))\b", re.I)
 _CHANGES = re.compile(
-    r"\W*(?:\d{1,3}\W+)?(?:please |also |then |now )?(?:change|modify|edit|alter|rewrite|rename|break|remove|delete|replace|refactor)\b",
+    r"\W*(?:please |also |then |now )?(?:change|modify|edit|alter|rewrite|rename|break|remove|delete|replace|"
+    r"refactor)\b",
     re.I,
 )
 _CHANGED = re.compile(r"\b(?:chang|modif|edit|alter|rewrit|renam|br[eo]ak|remov|delet|replac|refactor)\w*", re.I)
@@ -62,10 +64,11 @@ _FLATLY = re.compile(
 )
 """How an answer begins that refuses the whole of what was asked."""
 _ENDING = re.compile(r"(?<=[.!?;])\s+")
-_NAMED = re.compile(r"\w+[-_./]\w[\w./-]*|\w*\d\w*")
+_NAMED = re.compile(r"(?<!\w)(?:\w+[-_./]\w[\w./-]*|\w*\d\w*)")
 """What tells one thing from others of its kind."""
-_DETERMINERS = frozenset("the a an this that these those all any my our its die das den eine".split())
-_NAME = re.compile(r"\S*\w[./_:\\]\w\S*|\S*\w\(\S*")
+_DETERMINER_WORDS = "the a an this that these those all any my our its die das den eine"
+_DETERMINERS = frozenset(_DETERMINER_WORDS.split())
+_NAME = re.compile(r"(?<!\S)(?:\S*\w[./_:\\]\w\S*|\S*\w\(\S*)")
 """A path or symbol: a verb in it is no deed."""
 _DONE = re.compile(r"\W*(?:\[[xX]\]\W*)?(?:i |we |already )?\w{2,}ed\b", re.I)
 _DETAIL = re.compile(r"[(（]\s*(?:[\"'][^()（）]*[\"']|[0-9a-f]{7,40}|[\d\s.,:%-]+)\s*[)）]")
@@ -121,6 +124,19 @@ class Refusal:
         after = (words[at + 1] if at + 1 < len(words) else "" for at in range(len(words)))
         beside = zip(words, after, strict=True)
         return any(self.verbs.intersection(worded(word)) and _is_alone(behind) for word, behind in beside)
+
+
+class Given(NamedTuple):
+    """The words of a leave, or of a deed that was done, and the number of their message."""
+
+    at: int
+    words: frozenset[str]
+    is_deed: bool = False
+
+    def lifts(self, no: Refusal) -> bool:
+        """It comes after the refusal and is about the same."""
+        same = no.is_of(self.words) if self.is_deed else not no.verbs.isdisjoint(self.words)
+        return self.at > no.at and same
 
 
 def _is_alone(behind: str) -> bool:
@@ -188,16 +204,16 @@ class Consents:
         if no.verbs.isdisjoint(deeds_in(_NAME.sub(" ", part))):
             return False
         rest = words - no.verbs - no.objects - EVERYDAY
-        if rest <= no.answer and rest and not _UNASKED.search(part) and not _BEFORE.search(part):
+        if rest <= no.answer and rest and not spurns(part) and not _BEFORE.search(part):
             return False
         weights = dict.fromkeys(rest, 1.0)
         if no.is_of(words):
             told = bool(_DONE.match(part)) and bool(rest) and said.best(weights) >= HALF * len(rest)
-            return not told and not any(words <= own for own in self._ordered)
+            return not told and not any(words <= own for own in self._spoken_of)
         return no.is_thing(part) and (not rest or said.best(weights) < HALF * len(rest))
 
     @cached_property
-    def _ordered(self) -> list[frozenset[str]]:
+    def _spoken_of(self) -> list[frozenset[str]]:
         """The deeds that the user spoke of without forbidding them, and those that were done."""
         spoken = [_CLAUSE.sub("\n", text).split("\n") for text in self._said]
         clauses = [clause for parts in spoken for clause in parts if not _FORBIDS.search(clause)]
@@ -208,19 +224,20 @@ class Consents:
         """What the user refused and did not allow, nor the agent do, since."""
         flat = [fact for fact in self._facts.of("decision") if fact.question and _FLATLY.match(plainly(fact.text))]
         found = [Refusal.of(fact) for fact in flat]
-        return [no for no in found if no.verbs and not any(self._lifts(fact, no) for fact in self._facts.facts)]
+        return [no for no in found if no.verbs and not any(given.lifts(no) for given in self._since)]
 
-    def _lifts(self, fact: Fact, no: Refusal) -> bool:
-        """A later word of the user's, or a later deed, by which the refusal no longer holds."""
-        if fact.at <= no.at or fact.kind not in ("user", "decision", "reached"):
-            return False
-        if fact.kind == "reached":
-            return no.is_of(frozenset(deeds_in(f"{fact.key} {fact.text}")))
-        asked, text = plainly(fact.question), plainly(fact.text)
-        if fact.question:
-            return affirms(text, asked) and not no.verbs.isdisjoint(worded(asked))
-        mine = (plainly(piece.text) for piece in sentences(fact.text) if not piece.pasted)
-        return any(not no.verbs.isdisjoint(worded(piece)) and not refuses(piece) for piece in mine)
+    @cached_property
+    def _since(self) -> list[Given]:
+        """What may take a refusal back: a yes, a word of the user's that denies nothing, a deed."""
+        yes = ((fact, plainly(fact.question)) for fact in self._facts.of("decision") if fact.question)
+        agreed = [Given(fact.at, frozenset(worded(asked))) for fact, asked in yes if affirms(plainly(fact.text), asked)]
+        spoken = ((fact.at, piece) for fact in self._facts.of("user") for piece in sentences(fact.text))
+        texts = ((at, plainly(piece.text)) for at, piece in spoken if not piece.pasted)
+        told = [Given(at, frozenset(worded(text))) for at, text in texts if not refuses(text)]
+        done = [
+            Given(fact.at, frozenset(deeds_in(f"{fact.key} {fact.text}")), True) for fact in self._facts.of("reached")
+        ]
+        return [*agreed, *told, *done]
 
     def _is_quoted(self, sentence: str) -> bool:
         words = frozenset(worded(sentence))
@@ -247,7 +264,7 @@ class Consents:
         wanted = _object(rule)
         if len(wanted) < 2 or self.turns(rule):
             return len(wanted) >= 2
-        if heeds(rule) or _HEEDS.search(_UNASKED.sub(" ", rule)):
+        if self.tells_refusal(bare(rule)) or _HEEDS.search(_UNASKED.sub(" ", rule)):
             return False
         about = [text for text, words in self._said.items() if len(wanted & words) >= max(2, len(wanted) / 2)]
         return bool(about) and all(_FORBIDS.search(_nearest(text, wanted)) for text in about)
@@ -262,9 +279,13 @@ class Consents:
         deeds = deeds_in(found["what"]) if found else []
         if len(deeds) < 2:
             return False
-        told = [deeds_in(text) for text in self._said if not _UNDONE.match(text)]
         enough = QUOTED * len(deeds)
-        return any(said[:1] == deeds[:1] and len({*said} & {*deeds}) >= enough for said in told)
+        return any(said[0] == deeds[0] and len({*said} & {*deeds}) >= enough for said in self._bidden)
+
+    @cached_property
+    def _bidden(self) -> list[list[str]]:
+        """The user's sentences that forbid nothing, word for word."""
+        return [deeds for text in self._said if not _UNDONE.match(text) and (deeds := deeds_in(text))]
 
     def _changes_kept(self, line: str) -> bool:
         if not (_CHANGES.match(line) or (frees(line) and _CHANGED.search(line))) or _KEEPS.search(line):

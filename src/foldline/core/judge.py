@@ -10,7 +10,7 @@ echoes.py, user_claims.py and consent.py; what happens to faulty lines, in audit
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
@@ -21,7 +21,7 @@ from foldline.core.consent import Consents
 from foldline.core.echoes import Heard, is_by, is_owned, repeats, said_so
 from foldline.core.facts import Facts
 from foldline.core.identifiers import Source
-from foldline.core.line_intent import as_order, commands, orders_in, quotes, reads_as_words, unquoted
+from foldline.core.line_intent import as_order, commands, orders_in, quotes, reads_as_words, states, unquoted
 from foldline.core.markup import bare
 from foldline.core.pieces import TITLES
 from foldline.core.plainly import unmasked
@@ -119,21 +119,21 @@ class Judge:
     def fault(self, unit: Unit, place: LinePlace, before: str) -> Fault | None:
         if place.aside and (unit.text == HEARSAY or bare(unit.text) in self._aside):
             return None
-        text = unit.headed or unit.text
+        text = bare(unit.headed or unit.text)
         if claims(text) and not self._consents.carry(text, before) and not self._is_told(text, place):
             return "consent"
-        if not unit.code and self._consents.overrules(bare(text), self._said) and not self._is_held(text, place):
+        if not unit.code and self._consents.overrules(text, self._said) and not self._is_held(text, place):
             return "consent"
         quoted = quotes(text)
         if any(repeats(order, self._shown, self._said) for order in set(_orders(unit, place, quoted))):
             return "unsaid" if bare(unit.text) in self._aside else "tool-instruction"
-        if quoted and not self._bears(unit.text if quotes(unit.text) else text):
+        if quoted and not self._bears(bare(unit.text) if quotes(unit.text) else text):
             return "invented"
         return self._unsaid(unit, place)
 
     def _is_told(self, text: str, place: LinePlace) -> bool:
         """All it claims is told of others, word for word as the assistant or the user told it, and binds nobody."""
-        return not place.binding and all(map(self._is_told_of_others, claimed(bare(text))))
+        return not place.binding and all(map(self._is_told_of_others, claimed(text)))
 
     def _is_told_of_others(self, sentence: str) -> bool:
         return of_others(sentence) and said_so(sentence, self._said) and _running(sentence) in self._words
@@ -145,7 +145,7 @@ class Judge:
 
     def _bears(self, text: str) -> bool:
         """What it has the user say is the user's, or tells that the user said no."""
-        return self._claims.bears(text) or self._consents.tells_refusal(unquoted(bare(text)))
+        return self._claims.bears(text) or self._consents.tells_refusal(unquoted(text))
 
     def _is_held(self, text: str, place: LinePlace) -> bool:
         """It stands, as a mere name, below a heading that says it is not to be done."""
@@ -172,8 +172,8 @@ class Judge:
             return None
         if self._is_lax(unit.text, place):
             return "unsaid"
-        orders = [unit.text] if place.ordering or commands(unit.text) else [] if unit.code else set(orders_in(unit.text))
-        if all(map(self._is_owned, orders)):
+        told = [unit.text] if place.ordering or commands(unit.text) else _told_to_do(unit, place)
+        if all(map(self._is_owned, told)):
             return None
         if self._consents.tells_refusal(bare(unit.text)):
             return None
@@ -191,6 +191,11 @@ class Judge:
 
 def _running(text: str) -> str:
     return f" {' '.join(WORD.findall(text.casefold()))} "
+
+
+def _told_to_do(unit: Unit, place: LinePlace) -> Collection[str]:
+    """The orders in a unit that stands where nothing is one by its place."""
+    return () if unit.code or place.aside else {order for order in orders_in(unit.text) if not states(order)}
 
 
 def _orders(unit: Unit, place: LinePlace, quoted: bool) -> Iterator[str]:

@@ -52,11 +52,17 @@ _DUTY = re.compile(
 """A duty in the passive: what has to be deleted is to be deleted by someone."""
 
 _COMMANDS = re.compile(r"(?:todo\s?:|you (?:must|have to|need to|should)\b)", re.I)
+_STATES = re.compile(
+    r"\W*\w+(?!\s+(?:the|a|an|all|any|this|that|these|those|our|my)\b)(?:\s+(?!that\b|which\b|who\b|it\b)[\w'./-]+){1,5}?"
+    r"\s+(?:is|are|was|were|has|have|had|does|did|will|can|could|uses|returns|keeps|fails|lives)\b",
+    re.I,
+)
+"""A verb that is a noun here, for another verb follows its phrase: "push notifications are off"."""
 _STANDING = re.compile(r"\bfrom (?:now|here) on(?:wards?)?\b|\bhenceforth\b", re.I)
 _PROSE = re.compile(r"\W{0,4}\w[\w'’-]*[,:]?(?:\s+[\w'’-]+[,:]?){3,}")
 _CODE = re.compile(r"[{}=<>$|\\]|\w\(|\(\)|\s--?\w|://|;\s*$|^\s*(?://|#|def |class |import |from |return |if |for )")
 _LATER = re.compile(
-    r"(?P<what>\S.{0,200}?)(?:[\s:,—–-]+(?:(?:is|are|has|have|needs?|still|yet)\s){0,2}to\sbe\s(?P<verb>\w+)|[\s:,—–-]+"
+    r"(?P<what>\S.{0,200}?)(?:[\s:,—–-]{1,8}(?:(?:is|are|has|have|needs?|still|yet)\s){0,2}to\sbe\s(?P<verb>\w+)|[\s:,—–-]{1,8}"
     r"(?P<noun>\w{2,20}(?:ion|al|ment)))\b(?P<rest>(?:\s(?:comes|is|remains|still|now|pending|next|first|later|open|"
     r"outstanding|required|needed|to|from|into|on|at|in|for|with)\b.{0,200})?)\W*$",
     re.I,
@@ -115,6 +121,11 @@ def _orders(part: str) -> Iterator[str]:
         yield part
     if any(stem(match["verb"].casefold()) in ORDERS for match in _DUTY.finditer(part, 0, until)):
         yield part.rpartition(": ")[2]
+
+
+def states(order: str) -> bool:
+    """What looks like an order only tells how something is."""
+    return _STATES.match(order) is not None
 
 
 def commands(line: str) -> bool:

@@ -65,6 +65,7 @@ class UserClaims:
 
     def __init__(self, facts: Facts, said: Heard) -> None:
         self._facts, self._everyone = facts, said
+        self._borne: dict[str, bool] = {}
 
     @cached_property
     def _words(self) -> list[str]:
@@ -113,6 +114,11 @@ class UserClaims:
     def bears(self, line: str) -> bool:
         """Everything the line puts into the user's mouth is the user's. Sentences before that may be anyone's;
         somebody must have said those after it."""
+        if line not in self._borne:  # a line is judged whole, and again when some of it is cut
+            self._borne[line] = self._is_borne(line)
+        return self._borne[line]
+
+    def _is_borne(self, line: str) -> bool:
         if not _picks(line) and is_by(unquoted(line), self._heard(line)):
             return True
         pieces = _SENTENCE.split(line)
