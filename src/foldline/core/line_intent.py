@@ -119,8 +119,10 @@ def _orders(part: str) -> Iterator[str]:
     yield from long
     if len(long) < len(orders):  # what a single verb orders is told by the words around it
         yield part
-    if any(stem(match["verb"].casefold()) in ORDERS for match in _DUTY.finditer(part, 0, until)):
-        yield part.rpartition(": ")[2]
+    duties = _DUTY.finditer(part, 0, until)
+    duty = next((match for match in duties if stem(match["verb"].casefold()) in ORDERS), None)
+    if duty is not None:  # with what must be done to what, and without the label before that
+        yield part[part.rfind(": ", 0, duty.start()) + 1 :].lstrip()
 
 
 def states(order: str) -> bool:
