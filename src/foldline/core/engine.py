@@ -258,14 +258,14 @@ class _Turn:
         self, ground: Ground, options: Options, decision: Decision, folded: Folded, before: int
     ) -> Generator[Effect, Any, Folded | None]:
         """Where somebody asked for a fold and did not say how small: one whose checkpoint has half of what it
-        replaces, if that makes the view smaller."""
+        replaces, if that makes the view smaller and costs no rule."""
         if not options.force or options.ahead or options.to is not None:
             return None
         kept = folded.tokens - self.scale.alone((folded.checkpoint.message,))
         options = replace(options.without_models(), most=max((before - kept) // 2, 1))
         found = yield from guided(ground, options, self.budget, self.meter, decision, self.story.as_it_is())
         self.scale.count_anew()
-        if found is None or found.tokens >= before:
+        if found is None or found.tokens >= before or found.missing > folded.missing:
             return None
         asked = (attempt.not_taken(NOT_SMALLER) for attempt in folded.written.attempts)
         return replace(found, written=replace(found.written, attempts=(*asked, *found.written.attempts)))
