@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal
 
 import pytest
@@ -113,13 +112,64 @@ def test_one_planned_symbol_among_known_ones_is_no_invention():
 
 NAMES = [name for _, _, name in FOUND]
 SIGNS = [" ", " ", "\n", ", ", "/", "-", ".", "_", "`", "()", "\\", ":"]
-pieces = st.sampled_from(NAMES) | st.sampled_from(SIGNS) | st.text(max_size=5)
+UNSPACED = [*"编辑函数ファイルを열기เปิด", "万", "，", "。"]
+pieces = st.sampled_from(NAMES) | st.sampled_from(SIGNS + UNSPACED) | st.text(max_size=5)
 
 
 @given(st.lists(pieces, min_size=2, max_size=12).map("".join))
 def test_what_a_text_names_it_has(text):
-    assume(any(identifiers(text)) and not re.search(r"\whttps?://|--[\w-]{62}", text))
+    assume(any(identifiers(text)))
     assert not Source(text).lacks(text)
+
+
+unspaced = st.text("编辑函数ファイルを열기เปิด", min_size=1)
+
+
+@given(st.sampled_from(NAMES), unspaced, unspaced)
+def test_letters_of_scripts_without_blanks_are_no_part_of_a_name(name, before, behind):
+    text, alone = f"{before}{name}{behind}", list(identifiers(name))
+    assume(alone and name != "/etc/hosts")
+    assert list(identifiers(text)) == alone
+    assert not Source(text).lacks(name)
+
+
+@pytest.mark.parametrize(
+    ("line", "source"),
+    [
+        ("见https://a.example/x，然后", "see https://a.example/x"),
+        ("see https://a.example/x", "请看https://a.example/x。"),
+        ("see https://a.example/x", r"\nhttps://a.example/x"),
+        ("edit app.py", "请编辑app.py文件"),
+        ("请编辑app.py文件", "edit app.py"),
+        ("修改src/app.py", "edit src/app.py"),
+        ("打开/etc/hosts", "open /etc/hosts"),
+        ("call parse_date", "parse_date函数"),
+        ("see parse_date", "parse_date를 보라"),
+        ("port 8471", "端口8471打开"),
+        ("fell to 12.75 ms", "降到12.75毫秒"),
+        ("支持读/write和read/写", "both"),
+        ("共1200万行", "12 million rows"),
+        ("共有 3.5万行", "35,000 rows"),
+        ("见第 2.1 节和第3.2步", "nothing"),
+        ("--" + "long-option-" * 6 + "x", "--" + "long-option-" * 6 + "x"),
+    ],
+)
+def test_a_name_beside_other_letters_is_no_invention(line, source):
+    assert not Source(source).lacks(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "source"),
+    [
+        ("请编辑app.py文件", "edit main.py"),
+        ("端口8471打开", "port 8472"),
+        ("port 1200", "共1200万行"),
+        ("edit app.py", "请编辑myapp.py文件"),
+        ("--" + "long-option-" * 6 + "x", "--" + "long-option-" * 6 + "y"),
+    ],
+)
+def test_an_invention_beside_other_letters_is_one(line, source):
+    assert Source(source).lacks(line)
 
 
 def test_names_that_stand_together_are_found_and_had():

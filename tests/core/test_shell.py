@@ -114,6 +114,10 @@ def test_a_folder_stands_before_what_is_not_absolute(folder, path):
         ("rm a; rm b", ["deleted a", "deleted b"]),
         ("make && rm a", ["deleted a"]),
         ("cat a && make; ls", ["read a"]),
+        ("make &&\nrm a", ["deleted a"]),
+        ("make |\ntee a", ["written a"]),
+        ("rm a\\\nb", ["deleted ab"]),
+        ("rm a\\ #b c", ["deleted a #b", "deleted c"]),
     ],
 )
 def test_what_is_certain_is_said(command, done):
@@ -154,6 +158,14 @@ def test_what_is_certain_is_said(command, done):
         "cd x | rm a",
         "make && cd x; rm a",
         "cd x || rm a; rm b",
+        "cd x |& rm a",
+        "make | cd x; rm a",
+        "make ||\nrm a",
+        "make || # or\nrm a",
+        "make &&\nrm a; ls",
+        "make && rm a; A=1",
+        "A=1 || rm a",
+        "make && ; rm a",
         "(rm a)",
         "echo 'rm a'",
         "echo rm a",
@@ -199,6 +211,7 @@ def said(command, output):
         ("cd /no; rm a", f"bash: line 1: cd: /no: {GONE}", "unknown"),
         ("rm a; rm b", f"rm: a: {GONE}", "unknown"),
         ("rm 'a", f"rm: a: {GONE}", "unknown"),
+        ("rm a; A=1", f"rm: a: {GONE}", "ok"),
     ],
 )
 def test_a_command_that_says_nothing_but_that_it_could_not_ends_as_a_shell_ends_it(command, output, verdict):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shlex
 import time
+from shutil import which
+from subprocess import DEVNULL, run
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from foldline.core.shellwords import LONGEST, Unclear, chains
+from foldline.core.shellwords import LONGEST, Unclear, Word, chains
 
 plain = st.text(st.sampled_from("abc.-_/=0 '\"$*\\#;&|<>()~\t"), min_size=1, max_size=8)
 
@@ -37,6 +39,7 @@ def test_quoted_words_stand_for_themselves(words):
 
 PIECES = [
     *("rm", "a", "b c", "'it is; so'", '"$x \\" > y"', "\\;", "*.py", "A=1", "; a", "& ", "&& b", "|| b", "| c"),
+    *("a &&", "b ||\n", "c | # no\n", "\\\n", "\\ #", '"a\\\nb"'),
     *("|& d", "> f", "2>&1", "\n", "# no; more\n", "<<E\nrm x\nE\n", "<<'E' cat\n$(y)\nE", "~"),
 ]
 UNCLEAR = ["{", "if", "$(", "`", "'"]
@@ -56,7 +59,7 @@ def test_any_text_is_read_or_unclear(text):
             assert all(sign in said for word in command for sign in word.text), "in order, and none twice"
             assert joint in ("&&", "||", "|", "|&", "&", ";", "\n")
         assert not {";", "\n"} & set(chain.joints[:-1])
-        assert chain.joints[-1] in (";", "\n", "&") or "=" in text, "only a variable that is set may follow"
+        assert chain.joints[-1] in (";", "\n", "&")
 
 
 def test_of_such_a_text_every_command_is_read():
@@ -71,7 +74,18 @@ def test_joints_divide_commands(parts, joint):
 
 def test_joints_say_what_follows_each_command():
     found = list(chains("a && b | c; d & e || f |& g"))
-    assert [chain.joints for chain in found] == [["&&", "|", ";"], ["&", "||", "|&", ";"]]
+    assert [chain.joints for chain in found] == [["&&", "|", ";"], ["&", "||", "|&", "\n"]]
+
+
+@pytest.mark.parametrize("joint", ["&&", "||", "|", "|&"])
+@pytest.mark.parametrize("behind", ["\n", " \n\n", " # why\n", " \\\n"])
+def test_a_joint_at_the_end_of_a_line_joins_the_next_line(joint, behind):
+    found = list(chains(f"make {joint}{behind}rm a; ls"))
+    assert found[0] == (list(map(_words, ("make", "rm a"))), [joint, ";"])
+
+
+def _words(text):
+    return [Word("word", word) for word in text.split()]
 
 
 @pytest.mark.parametrize(
@@ -85,6 +99,13 @@ def test_joints_say_what_follows_each_command():
         ("A=1 B='2 3' make C=4", ["make", "C=4"]),
         ("a 2>err.log", ["a", "2>", "err.log"]),
         ("a2>x", ["a2", ">", "x"]),
+        ("a'2'2>x 10>y 2&>z", ["a22", ">", "x", "10>", "y", "2", "&>", "z"]),
+        ("rm a\\\nb", ["rm", "ab"]),
+        ('rm "a\\\nb"', ["rm", "ab"]),
+        ("rm 'a\\\nb'", ["rm", "a\\\nb"]),
+        ("rm a\\ #b c", ["rm", "a #b", "c"]),
+        ("rm a\\\n#b c", ["rm", "a#b", "c"]),
+        ("rm a \\\n#b c", ["rm", "a"]),
         ("a &>all >>more >|hard", ["a", "&>", "all", ">>", "more", ">|", "hard"]),
         ("a <<<word <in", ["a", "<<<", "word", "<", "in"]),
         ("a >&2", ["a", ">&", "2"]),
@@ -94,12 +115,40 @@ def test_examples(text, words):
     assert commands(text) == [words]
 
 
-@pytest.mark.parametrize("text", ["", " \n ;; \n", "A=1", "# only a remark"])
+SPOKEN = [
+    *("a2", " 2", " ", "\\\n", "\\ ", "\\\\", "\\#", "#b", "'c\\\nd'", '"e\\\nf"', '"\\$g\\h"', "''", ">/dev/null "),
+    *("; say ", "\nsay ", " &&\nsay ", " && # no\n\nsay ", " <<E\nsay x\nE\nsay "),
+]
+
+
+@pytest.mark.skipif(not which("bash"), reason="no bash to compare with")
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.sampled_from(SPOKEN), max_size=8).map("".join))
+@example("a\\\n#b 'c\\\nd'2>/dev/null a #b &&\nsay a\\ #b && # no\n\nsay \"e\\\nf\"\\#2 <<E\nsay x\nE\nsay a2 \\\n#b")
+def test_words_are_those_of_bash(text):
+    found = [command for chain in clear(f"say {text}") or () for command in chain.commands]
+    assume(found and all(command[0].text == "say" for command in found))
+    script = f"exec 3>&1; say() {{ printf '%s\\0' say \"$@\" >&3; }}\nsay {text}"
+    told = run(["bash", "-c", script], stdin=DEVNULL, capture_output=True, text=True, check=False).stdout
+    assert [word for command in found for word in _operands(command)] == told.split("\0")[:-1]
+
+
+def _operands(command):
+    """The words without those that say where the output goes."""
+    aimed = {nth + 1 for nth, word in enumerate(command) if word.kind == "arrow"}
+    return [word.text for nth, word in enumerate(command) if word.kind == "word" and nth not in aimed]
+
+
+@pytest.mark.parametrize("text", ["", " \n \n", "# only a remark"])
 def test_nothing_is_no_command(text):
     assert commands(text) == []
 
 
-@pytest.mark.parametrize("word", ["$x", "a*b", "a?", "[ab]", "{a,b}", "~/x", '"$x"', "'a'$b"])
+def test_a_command_that_only_sets_variables_is_its_last():
+    assert commands("A=1 B=2; C=3 > f || ls") == [["B=2"], [">", "f"], ["ls"]]
+
+
+@pytest.mark.parametrize("word", ["$x", "a*b", "a?", "[ab]", "{a,b}", "~/x", '"$x"', "'a'$b", "$'a\\'; b'"])
 def test_a_word_that_may_stand_for_others_is_not_sure(word):
     [chain] = chains(f"rm {word} plain")
     assert [found.sure for found in chain.commands[0]] == [True, False, True]
@@ -127,6 +176,13 @@ def test_a_word_that_may_stand_for_others_is_not_sure(word):
         'echo "open',
         "echo open\\",
         "cat <<EOF\nnever closed",
+        "cat <<EOF",
+        "cat <<EOF\n EOF\nrm a",
+        "cat <<EOF\na\\\nEOF\nrm a",
+        "cat << $x\nrm a",
+        "rm $'a",
+        "echo ${x:-a; rm b; c}",
+        'echo "${x:-"a; rm b; "}"',
     ],
 )
 def test_scripts_and_open_ends_are_unclear(text):
@@ -134,9 +190,33 @@ def test_scripts_and_open_ends_are_unclear(text):
         list(chains(text))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "make && ; rm a",
+            "make &&",
+            "make ||\n",
+            "make | # no",
+            "&& make",
+            "; ; make",
+            "make ;;",
+            "a & & b",
+            "a & ; b",
+        ),
+        *("rm a >", "rm a > && b", "rm > > a", "rm <> a", "rm a >#b"),
+    ],
+)
+def test_what_no_shell_reads_is_unclear(text):
+    with pytest.raises(Unclear):
+        list(chains(text))
+
+
 def test_heredocs_are_no_commands():
     text = "cat > a <<'ONE' && tee b <<-TWO\nrm x\nONE\n  $(rm y)\n\tTWO\nls"
     assert commands(text) == [["cat", ">", "a"], ["tee", "b"], ["ls"]]
+    assert commands("cat <<E-1 |\n E-1\nrm x\nE-1\nls") == [["cat"], ["ls"]]
+    assert commands("cat 'a\n<<E' # <<E\nrm b") == [["cat", "a\n<<E"], ["rm", "b"]]
 
 
 def test_long_heredocs_are_read_and_long_commands_are_not():

@@ -235,7 +235,7 @@ def test_odd_arguments_break_nothing(name, arguments):
 
 
 heads = st.sampled_from(["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "])
-named = st.text(max_size=8).filter(lambda path: path.split("\n")[0].strip())
+named = st.text(max_size=8) | st.text(" \t\r", max_size=3)
 odd_lines = st.sampled_from([*PATCH.split("\n"), "*** Update File:", "**** Add File: a", " *** Delete File: a", ""])
 patches = st.lists(st.builds(str.__add__, heads, named) | odd_lines | st.text(max_size=20), min_size=1).map("\n".join)
 
@@ -259,3 +259,15 @@ def test_a_patch_among_other_lines_is_read():
         Touch("moved", "a b.py", "c.py"),
         Touch("written", "d.py"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("patch", "done"),
+    [
+        ("*** Update File:  ", []),
+        ("*** Update File: a\n*** Move to:  ", [Touch("edited", "a")]),
+        ("*** Update File: a\n*** Delete File: \t\n*** Move to: b", [Touch("edited", "a")]),
+    ],
+)
+def test_a_blank_path_is_none(patch, done):
+    assert list(patch_touches(patch)) == done

@@ -2,7 +2,8 @@
 
     line ── identifiers ──> names ── Source.has ──> known there or not;  line ── Source.lacks ──> invented or not
 
-Names that everyone knows (JavaScript, Node.js) and words joined by a slash (and/or) are not looked up.
+Names that everyone knows (JavaScript, Node.js) and words joined by a slash (and/or) are not looked up. Letters of
+scripts that put no blank beside a name are no part of it, neither in a line nor in a source.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ _EXTENSIONS = (
     "html|css|scss|vue|lock|cfg|ini|env|log|csv|xml|proto|ipynb|db"
 )
 _IDENTIFIER = re.compile(
-    r"(?P<url>https?://[^\s)>\]\"'`“”]+)"
+    r"(?P<url>https?://[^\s)>\]\"'`“”\u3000-\u303f\uff00-\uff65]+)"
     r"|(?P<folder>(?<!\w)[A-Za-z]:(?:\\{1,2}[\w.$-]+)+)"
     r"|(?P<mail>(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+)"
     r"|(?P<path>(?<![\w.@+~:/-])(?:~|[\w.@+-]+)?(?:/[\w.@+-]+)+)"
     rf"|(?P<file>(?<![\w./-])[\w-]+(?:\.[\w-]+)*\.(?:{_EXTENSIONS})(?![\w-]))"
     r"|(?P<symbol>(?<!\w)_*[A-Za-z][A-Za-z0-9]*(?:_+[A-Za-z0-9]+)+(?!\w)"
     r"|(?<!\w)[a-z]+(?:[A-Z][a-z0-9]+)+(?!\w)|(?<!\w)[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+(?!\w)"
-    r"|(?<![\w.()])[A-Za-z_]\w{2,60}(?=\(\))|(?<![\w-])--[a-z][\w-]{2,60})"
+    r"|(?<![\w.()])[A-Za-z_]\w{2,60}(?=\(\))|(?<![\w-])--[a-z][\w-]{2,})"
     r"|(?P<ticket>(?<![\w/-])[A-Z]{2,10}-\d{1,6}(?![\w-]|\.\d))"
     r"|(?P<hash>(?<!\w)(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,64}(?!\w))"
     r"|(?P<number>(?<![\w.,])(?:\d{1,3}(?:(?:,\d{3}){1,9}|(?:['’_]\d{3}){1,9}|(?: \d{3}){2,9}|(?:\.\d{3}){2,9})|"
@@ -60,10 +61,19 @@ _STANDARDS = frozenset(_PREFIXES.split())
 LOOK_BACK = 40
 """Characters before a decimal in which `_PLACE` is sought."""
 _YEAR = re.compile(r"(?:19|20)\d\d")
+_UNSPACED = (
+    r"[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u31ff\u3400-\u9fff\uac00-\ud7ff"
+    r"\uf900-\ufaff\uff66-\uffdc\U00020000-\U0003ffff]"
+)
+"""Letters of Thai, Lao, Burmese, Khmer, Japanese, Chinese and Korean."""
+_APART = re.compile(rf"{_UNSPACED}(?<!\d[十百千万萬亿億兆만억조]){_UNSPACED}*/?")
+"""What parts names as a line end does. It does not begin with a sign that makes the number before it greater, and a
+slash behind it is the one between two words."""
 
 
 def identifiers(text: str) -> Iterator[tuple[str, str]]:
     """The kind of each name in a text, and the name."""
+    text = _apart(text)
     for match in _IDENTIFIER.finditer(text):
         kind, name = str(match.lastgroup), match.group().rstrip(".,:;/-")
         if kind in ("decimal", "dotted"):
@@ -71,6 +81,11 @@ def identifiers(text: str) -> Iterator[tuple[str, str]]:
                 yield kind, name
         elif len(name) > 3 and name.casefold() not in _KNOWN and not _ordinary(kind, name):
             yield kind, name
+
+
+def _apart(text: str) -> str:
+    """The text without the letters that are no part of a name."""
+    return text if text.isascii() else _APART.sub("\n", text)
 
 
 def _ordinary(kind: str, name: str) -> bool:
@@ -90,7 +105,7 @@ class Source:
 
     @cached_property
     def _text(self) -> str:
-        return self._given.casefold()
+        return _apart(self._given).casefold()
 
     @cached_property
     def _decimals(self) -> frozenset[str]:
@@ -117,14 +132,15 @@ class Source:
             return any(self._stands(name.replace("-", sign)) for sign in ("-", " ", ""))
         if kind == "decimal":
             return name in self._decimals or any(_rounds_to(other, name) for other in self._decimals)
-        return self._stands(name, prefix=kind == "hash")
+        return self._stands(name, glued=kind == "url", prefix=kind == "hash")
 
-    def _stands(self, name: str, prefix: bool = False) -> bool:
+    def _stands(self, name: str, *, glued: bool = False, prefix: bool = False) -> bool:
+        """The text has the name as a whole: as the end of a word if `glued`, as its beginning if `prefix`."""
         name = name.casefold()
         at = self._text.find(name)
         while at >= 0:
             after = self._text[at + len(name) : at + len(name) + 1]
-            if not _joins(self._text[at - 1 : at], name[0]) and (prefix or not _joins(after, name[-1])):
+            if (glued or not _joins(self._text[at - 1 : at], name[0])) and (prefix or not _joins(after, name[-1])):
                 return True
             at = self._text.find(name, at + 1)
         return False

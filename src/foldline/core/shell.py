@@ -22,6 +22,7 @@ _READERS = {"cat": "", "head": "nc", "tail": "nc", "less": "", "more": "", "nl":
 """Commands that show files, and the letters of their options that take the next word."""
 _FLAGS = {"rm": "rRfvd", "mv": "fv", "cp": "rRafpvL", "touch": "", "tee": "a", "git rm": "rfq", "git mv": "fv"}
 """Commands that change files, and the letters of the options that do not change what their other words mean."""
+_PIPES = frozenset({"|", "|&"})
 _IN_PLACE = re.compile(r"-[nErsuz]*i|--in-place")
 
 _SHELL = "sh"
@@ -71,10 +72,10 @@ def touches(command: str, folder: str = "") -> Iterator[Touch]:
         return
     for number, chain in enumerate(found, 1):
         certain = _certain(chain, last=number == len(found))
-        for words, joint in zip(chain.commands[:certain], chain.joints, strict=False):
+        for words, before, behind in zip(chain.commands[:certain], ("", *chain.joints), chain.joints, strict=False):
             if not _steps(words):
                 yield from (_below(folder, touch) for touch in _understood(words))
-            elif joint == "|" or not _leads_somewhere(words):
+            elif _PIPES & {before, behind} or not _leads_somewhere(words):
                 return  # from here on nobody knows the folder
             else:
                 folder = posixpath.join(folder, words[1].text)

@@ -10,29 +10,28 @@ substitution makes a text Unclear: nobody can tell which of its commands ran. On
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import takewhile
 from typing import NamedTuple
 
 LONGEST = 4_000
 """Characters of a command that are read, without heredocs: a longer one is a script."""
+_PIECES = r"'[^']*'|\$'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\"|\\.|(?:[^\s'\"\\;&|<>$]|\$(?!'))++"
 _TOKEN = re.compile(
     r"(?P<space>(?:[ \t\r\f\v]|\\\n)+)"
-    r"|(?P<comment>(?<![^\s;&|])#[^\n]*)"
-    r"|(?P<arrow>\d?(?:&>>?|>>|>\||>&|>|<&|<<<|<))"
+    r"|(?P<comment>#[^\n]*)"
+    r"|(?P<here>\d*<<(?P<tabs>-?)[ \t]*(?P<quote>['\"]?)(?P<end>[A-Za-z_][\w.-]*)(?P=quote)(?![^\s;&|<>]))"
+    r"|(?P<arrow>&>>?|(?:\d(?:\\\n)*)*+(?:>>|>\||>&|>|<&|<<<|<))"
     r"|(?P<joint>&&|\|\||\|&|[;&|\n])"
-    r"|(?P<single>'[^']*')"
-    r"|(?P<double>\"(?:[^\"\\]|\\.)*\")"
-    r"|(?P<escape>\\.)"
-    r"|(?P<bare>[^\s'\"\\;&|<>]+)",
+    rf"|(?P<word>(?:{_PIECES})++)",
     re.S | re.A,
 )
-_HEREDOC = re.compile(
-    r"\\.|'[^']*'|\"(?:[^\"\\]|\\.)*\"|(?P<here>(?<!<)<<-?[ \t]*(?P<quote>['\"]?)(?P<end>[A-Za-z_]\w*)(?P=quote))"
-)
-"""The beginning of a heredoc, outside quotes."""
-_NESTED = {"bare": re.compile(r"[()`]"), "double": re.compile(r"\$\(|`")}
-"""Signs that another command stands inside the command."""
+"""What stands side by side without white space is one word: a `#` or a number within it is no sign."""
+_PIECE = re.compile(_PIECES, re.S | re.A)
+_NESTED = re.compile(r"[()`]|\$\{[^}]*\Z")
+_NESTED_IN_QUOTES = re.compile(r"\$\(|`|\$\{[^}]*\Z")
+"""Signs that another command, or a variable with more words, stands inside a piece."""
 _MANY = frozenset("$*?[]{}~")
 """Signs that, outside quotes, may make a word stand for others."""
 _SCRIPT = re.compile(
@@ -40,7 +39,8 @@ _SCRIPT = re.compile(
 )
 """Words and signs that make a command part of a script when it begins with them."""
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-
+_GOES_ON = frozenset({"&&", "||", "|", "|&"})
+"""Joints that need a command behind them, on a later line if need be."""
 
 _HERE_BODY = re.compile(r"<<-?[ \t]*(['\"]?)([A-Za-z_]\w*)\1(?:.*?^[ \t]*\2[ \t]*$|.*)", re.S | re.M)
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"", re.S)
@@ -70,19 +70,12 @@ class Chain(NamedTuple):
 
 def chains(text: str) -> Iterator[Chain]:
     """The simple commands of a text, without the variables set before them. Raises Unclear."""
-    chain, command = Chain([], []), list[Word]()
-    for word in (*_words(_without_heredocs(text)), Word("joint", ";")):
-        if word.kind != "joint":
-            if command or not _ASSIGNMENT.match(word.text):
-                command.append(word)
-            continue
+    chain = Chain([], [])
+    for command, joint in _commands(text):
         if command:
-            if _SCRIPT.match(command[0].text):
-                raise Unclear
             chain.commands.append(command)
-            chain.joints.append(word.text)
-            command = []
-        if word.text in (";", "\n") and chain.commands:
+            chain.joints.append(joint)
+        if joint in (";", "\n") and chain.commands:
             yield chain
             chain = Chain([], [])
 
@@ -99,50 +92,92 @@ def _runs(text: str) -> tuple[str, ...]:
     return tuple(" ".join(part.split()) for part in found if part)
 
 
-def _without_heredocs(text: str) -> str:
-    kept: list[str] = []
-    ends: list[str] = []
-    for line in text.split("\n"):
-        if ends:
-            if line.strip() == ends[0]:
-                del ends[0]
-        else:
-            ends = [match["end"] for match in _HEREDOC.finditer(line) if match["here"]]
-            kept.append(_HEREDOC.sub(lambda match: "" if match["here"] else match.group(), line))
-    rest = "\n".join(kept)
-    if ends or len(rest) > LONGEST:
+def _commands(text: str) -> Iterator[tuple[list[Word], str]]:
+    """Each simple command with the joint behind it; an empty one at the end of a line that has none, or ends with `&`.
+
+    A line that ends with another joint goes on in the next.
+    """
+    command, open_ended = list[Word](), False
+    for word in (*_words(text), Word("joint", "\n")):
+        if command and command[-1].kind == "arrow" and word.kind != "word":
+            raise Unclear
+        if word.kind != "joint":
+            command.append(word)
+        elif command:
+            yield _plain(command), word.text
+            command, open_ended = [], word.text in _GOES_ON
+        elif word.text != "\n":
+            raise Unclear  # nothing stands before the joint
+        elif not open_ended:
+            yield [], word.text
+    if open_ended:
+        raise Unclear
+
+
+def _plain(command: list[Word]) -> list[Word]:
+    """The command without the variables set before it: the last of them if there is nothing else."""
+    sets = (word.kind == "word" and _ASSIGNMENT.match(word.text) for word in command[:-1])
+    rest = command[sum(1 for _ in takewhile(bool, sets)) :]
+    if _SCRIPT.match(rest[0].text):
         raise Unclear
     return rest
 
 
 def _words(text: str) -> Iterator[Word]:
-    """The words, arrows and joints. What stands side by side without white space is one word."""
-    word: Word | None = None
-    at = 0
+    """The words, arrows and joints, without heredocs."""
+    heredocs: list[str] = []
+    at, left = 0, LONGEST
     while at < len(text):
         match = _TOKEN.match(text, at)
-        if match is None:
-            raise Unclear  # a quote that is never closed
+        if match is None or match.end() - at > left:
+            raise Unclear  # a quote that is never closed, or a script
+        left -= match.end() - at
         at, kind = match.end(), match.lastgroup or ""
-        if kind in ("single", "double", "escape", "bare"):
-            piece = _piece(kind, match.group())
-            word = Word("word", word.text + piece.text, word.sure and piece.sure) if word else piece
-            continue
-        if word:
-            yield word
-            word = None
-        if kind in ("arrow", "joint"):
-            yield Word(kind, match.group())
-    if word:
-        yield word
-
-
-def _piece(kind: str, token: str) -> Word:
-    """Part of a word, without its quotes."""
-    if kind in _NESTED and _NESTED[kind].search(token):
+        if kind == "here":
+            heredocs.append(_last_line(match))
+        elif kind == "word":
+            yield _word(match.group())
+        elif kind in ("arrow", "joint"):
+            yield Word(kind, match.group().replace("\\\n", ""))
+            if match.group() == "\n":
+                at = _behind(text, at, heredocs)
+                heredocs = []
+    if heredocs:
         raise Unclear
-    if kind == "single":
-        return Word("word", token[1:-1])
-    if kind == "double":
-        return Word("word", re.sub(r"\\([\"\\$`\n])", r"\1", token[1:-1]), "$" not in token)
-    return Word("word", token[1:]) if kind == "escape" else Word("word", token, not _MANY & set(token))
+
+
+def _last_line(begin: re.Match[str]) -> str:
+    """A pattern for the line that ends the heredoc. Without quotes, a line that is continued goes on in the next."""
+    continued = "" if begin["quote"] else r"(?<!\\\n)"
+    tabs = r"\t*" if begin["tabs"] else ""
+    return rf"(?m:^){continued}{tabs}{re.escape(begin['end'])}(?:\n|\Z)"
+
+
+def _behind(text: str, at: int, heredocs: Sequence[str]) -> int:
+    """The place behind the heredocs that begin here."""
+    for last_line in heredocs:
+        found = re.compile(last_line).search(text, at)
+        if found is None:
+            raise Unclear
+        at = found.end()
+    return at
+
+
+def _word(token: str) -> Word:
+    """The word that stands for the pieces of a token."""
+    texts, sure = zip(*map(_piece, _PIECE.findall(token)), strict=True)
+    return Word("word", "".join(texts), all(sure))
+
+
+def _piece(token: str) -> tuple[str, bool]:
+    """Part of a word, without its quotes and continued lines; and whether it stands for itself."""
+    if token[0] == "'":
+        return token[1:-1], True
+    if token[0] == "\\":
+        return token[1:].strip("\n"), True
+    quoted = token[0] == '"'
+    if (_NESTED_IN_QUOTES.search(token[1:-1]) if quoted else _NESTED.search(token)) is not None:
+        raise Unclear
+    if quoted:
+        return re.sub(r"\\(?:\n|([\"\\$`]))", r"\1", token[1:-1]), "$" not in token
+    return token, not _MANY & set(token)

@@ -82,7 +82,7 @@ _COMMANDS = ("command", "cmd", "script", "CommandLine", "commandLine", "shell_co
 _FOLDERS = ("workdir", "cwd", "working_directory", "directory", "dir_path", "cd", "Cwd")
 _ELSEWHERE = frozenset({"repo", "owner", "repository", "dryRun", "dry_run"})
 """Arguments that show that a tool changes a file on a server, or none at all."""
-_PATCH_LINE = re.compile(r"^\*\*\* (?:(Update|Add|Delete) File: (.+)|Move to: (.+))$", re.M)
+_PATCH_LINE = re.compile(r"^\*\*\* (?:(Update|Add|Delete) File:(?: (.+))?|Move to: (.+))$", re.M)
 _PATCHING = re.compile(r"\s*(?:cd (?P<folder>[^\s$*;&|]+) && )?apply_patch\s[^\n]{0,40}?\n?\*\*\* Begin Patch")
 
 
@@ -190,13 +190,13 @@ def _patch_call(call: ToolCall, arguments: Mapping[str, Any]) -> Iterator[Touch]
 
 def patch_touches(patch: str) -> Iterator[Touch]:
     """The files of an apply_patch envelope."""
-    last = ""
-    for verb, path, to in _PATCH_LINE.findall(patch):
-        if not to:
-            last = path.strip()
-            yield Touch({"Update": "edited", "Add": "written", "Delete": "deleted"}[verb], last)
-        elif last:
-            yield Touch("moved", last, to.strip())
+    path = ""
+    for verb, named, new in _PATCH_LINE.findall(patch):
+        path, to = named.strip() if verb else path, new.strip()
+        if path and verb:
+            yield Touch({"Update": "edited", "Add": "written", "Delete": "deleted"}[verb], path)
+        elif path and to:
+            yield Touch("moved", path, to)
 
 
 def searches(call: ToolCall) -> bool:
