@@ -42,17 +42,23 @@ STRATEGIES = (
     "attack: shuffled lines",
 )
 """The rows of the tables. All strategies stand in the report that `foldline eval --report` writes."""
-DRAWN = ("foldline", "old results masked", "user, paths, errors, tail", "sliding window", "random messages")
+DRAWN = (
+    "foldline",
+    "old results masked",
+    "user, paths, errors, tail",
+    "sliding window",
+    "random messages",
+    "user's and agent's words",
+)
 """The lines of the plots: more cannot be told apart."""
 CHAINED = ("foldline", "old results masked", "user's and agent's words")
-COLOURS = ("#c2410c", "#2563eb", "#059669", "#7c3aed", "#64748b")
+COLOURS = ("#c2410c", "#2563eb", "#059669", "#7c3aed", "#64748b", "#ca8a04")
 PLOTTED = ("xf", "gfrr", "vas", "uir")
 COLUMNS = ("xf", "gfrr", "far", "vas", "uir", "kept", "faithful")
 SURE = frozenset({"xf", "vas", "uir"})
 """The columns with intervals: with them in all, nobody reads the table."""
-_STYLE = """svg{background:#fff}text{font:10px system-ui,sans-serif;fill:#667085}.grid{stroke:#d9dee7}
-.way{fill:none;stroke:var(--c);stroke-width:1.5}.bar{stroke:var(--c);opacity:.5}circle{fill:var(--c)}
-.k-ours .way{stroke-width:3}"""
+_STYLE = """svg{background:#fff}text{font:10px system-ui,sans-serif;fill:#667085;stroke:none}.grid{stroke:#d9dee7}
+.way{fill:none;stroke-width:1.5}.bar{opacity:.5}.k-ours .way{stroke-width:3}"""
 _LEGEND_LINE = 13
 _OWN_SUMMARY = "the agent's own summary"
 
@@ -140,7 +146,7 @@ def plot(cells: Sequence[Cell], metric: str) -> str:
         for at in (plots.HEIGHT + _LEGEND_LINE * (number + 1),)
     )
     title = f'<text x="{plots.LEFT}" y="{plots.TOP - 3}">{report.TITLES[metric]}</text>'
-    colours = "".join(f".c{number}{{--c:{colour}}}" for number, colour in enumerate(COLOURS))
+    colours = "".join(f".c{n}{{stroke:{colour}}}.c{n} circle{{fill:{colour}}}" for n, colour in enumerate(COLOURS))
     size = f'viewBox="0 0 {plots.WIDTH} {plots.HEIGHT}"'
     whole = drawn.replace(size, f'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {plots.WIDTH} {height}"', 1)
     return whole.replace("</svg>", f"{title}{legend}<style>{_STYLE}{colours}</style></svg>") + "\n"
