@@ -2,10 +2,9 @@
 
     facts ── Consents ── carry ──> an answer or a permission of the user bears the line out, or not
                       ── loosens ──> a rule is laxer than what the user said, or not
-                      ── overrules ──> a line has a deed done that the user refused, or not
 
 In doubt a claim is not borne out: the user's words stand elsewhere in any case. Which lines claim anything is decided
-in claims.py, what an answer covers in answers.py.
+in claims.py, what an answer covers in answers.py, what the user refused in refusals.py.
 """
 
 from __future__ import annotations
@@ -13,33 +12,23 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 from foldline.core.answers import Leave, Yes, affirms, deeds_in, refuses, reports, widens, worded
-from foldline.core.claims import claimed, claims, frees, heeded, heeds, lifts, spurns
-from foldline.core.echoes import Heard
-from foldline.core.facts import Fact, Facts
+from foldline.core.claims import claimed, claims, frees, lifts
+from foldline.core.facts import Facts
 from foldline.core.markup import bare
 from foldline.core.plainly import plainly
+from foldline.core.refusals import CLAUSE, FORBIDS, NEVER, Refusals
 from foldline.core.sentences import sentences
-from foldline.core.stems import EVERYDAY, REACHING, WORD
+from foldline.core.stems import REACHING
 
 QUOTED = 0.8
 """Share of a line's words that one sentence of the user must have for the line to be the user's own."""
 ALIKE = 2 / 3
 """Share of a rule's words that one sentence of the user must have for the two to be about the same thing."""
 
-HALF = 0.5
-"""Share of the words beside a deed that somebody must have said of it."""
-
-_NEVER = (
-    r"\b(?:not|never|no|nor|without|only|avoid\w*|except|unless|until|forbid\w*|prohibit\w*|off[- ]limits|refrain\w*|"
-    r"hands off|read-only|nicht|kein\w*|nie\w*|nur|jamais|pas|ne|nunca|solo|não|mai|non)\b|n't\b|"
-    r"[不别未勿禁]|ない|не\b|никогда|нельзя|마세요|금지"
-)
-_FORBIDS = re.compile(_NEVER, re.I)
 _HEEDS = re.compile(
-    rf"{_NEVER}|\b(?:ask\w*|before|first|keep|kept|leave|left|stays?|remains?|un(?:changed|touched)|preserv\w*|intact|"
+    rf"{NEVER}|\b(?:ask\w*|before|first|keep|kept|leave|left|stays?|remains?|un(?:changed|touched)|preserv\w*|intact|"
     r"confirm\w*|approv\w*|permission)\b",
     re.I,
 )
@@ -54,28 +43,13 @@ _CHANGES = re.compile(
     re.I,
 )
 _CHANGED = re.compile(r"\b(?:chang|modif|edit|alter|rewrit|renam|br[eo]ak|remov|delet|replac|refactor)\w*", re.I)
-_BEFORE = re.compile(r"\bbefore\b", re.I)
 _UNDONE = re.compile(r"\W*(?:do not|don't|never|no need to|stop|skip)\W+(?P<what>.*)", re.I)
-_FLATLY = re.compile(
-    r"\W*(?:(?:sorry|well|oh|hm+|please|thanks?|actually)\W+)*(?:no(?! (?:problem|objection|worries|need|issue|matter))"
-    r"|nope|nah|never|not|don'?t|do not|wait|stop|hold|cancel|later|leave it|nein|nicht|noch|erst|warte|non|pas|nunca|"
-    r"não|espera|нет|не)\b|\W*(?:[不别未勿]|いいえ|아니)",
-    re.I,
-)
-"""How an answer begins that refuses the whole of what was asked."""
-_ENDING = re.compile(r"(?<=[.!?;])\s+")
 _NAMED = re.compile(r"(?<!\w)(?:\w+[-_./]\w[\w./-]*|\w*\d\w*)")
 """What tells one thing from others of its kind."""
-_DETERMINER_WORDS = "the a an this that these those all any my our its die das den eine"
-_DETERMINERS = frozenset(_DETERMINER_WORDS.split())
-_NAME = re.compile(r"(?<!\S)(?:\S*\w[./_:\\]\w\S*|\S*\w\(\S*)")
-"""A path or symbol: a verb in it is no deed."""
-_DONE = re.compile(r"\W*(?:\[[xX]\]\W*)?(?:i |we |already )?\w{2,}ed\b", re.I)
 _DETAIL = re.compile(r"[(（]\s*(?:[\"'][^()（）]*[\"']|[0-9a-f]{7,40}|[\d\s.,:%-]+)\s*[)）]")
 """A quotation, a commit or a figure in brackets: it adds nothing to what was agreed to."""
 _ASIDE = re.compile(r"^(?P<before>[^()（）]+)(?P<inside>[(（][^()（）]+[)）])")
 _EXCEPTED = re.compile(r",\s*(?:but |und )?(?:not|nicht|never|no)\b[^,;.]*", re.I)
-_CLAUSE = re.compile(r"[,;:，；]\s*|\s(?:and|but|und|aber)\s", re.I)
 
 
 @dataclass(frozen=True)
@@ -96,52 +70,6 @@ class Order:
         """It is an order to do just this: the deed, and what it names, or all its words."""
         least = self._named or frozenset(self.deeds)
         return self.deeds[0] in wanted and least <= wanted <= {*self.deeds}
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """A deed that the agent asked for, that reaches beyond its own files, and that the user refused."""
-
-    verbs: frozenset[str]
-    objects: frozenset[str]
-    answer: frozenset[str]
-    at: int
-
-    @classmethod
-    def of(cls, fact: Fact) -> Refusal:
-        asked = frozenset(deeds_in(plainly(fact.question)))
-        verbs = asked & _REACHING
-        return cls(verbs, asked - verbs, frozenset(deeds_in(plainly(fact.text))), fact.at)
-
-    def is_of(self, words: frozenset[str]) -> bool:
-        """These words name this very deed: the verb and enough of its objects."""
-        shared = len(words & self.objects)
-        return bool(words & self.verbs) and (not self.objects or shared >= HALF * len(self.objects))
-
-    def is_thing(self, sentence: str) -> bool:
-        """The sentence names the deed as a thing that is known, not as something that is done to another object."""
-        words = WORD.findall(sentence.casefold())
-        after = (words[at + 1] if at + 1 < len(words) else "" for at in range(len(words)))
-        beside = zip(words, after, strict=True)
-        return any(self.verbs.intersection(worded(word)) and _is_alone(behind) for word, behind in beside)
-
-
-class Given(NamedTuple):
-    """The words of a leave, or of a deed that was done, and the number of their message."""
-
-    at: int
-    words: frozenset[str]
-    is_deed: bool = False
-
-    def lifts(self, no: Refusal) -> bool:
-        """It comes after the refusal and is about the same."""
-        same = no.is_of(self.words) if self.is_deed else not no.verbs.isdisjoint(self.words)
-        return self.at > no.at and same
-
-
-def _is_alone(behind: str) -> bool:
-    """A verb before this word has no object of its own."""
-    return behind not in _DETERMINERS and not deeds_in(behind)
 
 
 _REACHING = frozenset(word for verb in REACHING for word in worded(verb))
@@ -182,62 +110,8 @@ class Consents:
     def _orders(self) -> list[Order]:
         """What the user told the agent to do, clause by clause."""
         asked = [text for text in self._said if not reports(text) and not text.endswith(("?", "？"))]
-        clauses = (Order(clause) for text in asked for clause in _CLAUSE.split(text) if not refuses(clause))
+        clauses = (Order(clause) for text in asked for clause in CLAUSE.split(text) if not refuses(clause))
         return [order for order in clauses if order.deeds[:1] and order.deeds[0] in _REACHING]
-
-    def overrules(self, text: str, said: Heard) -> bool:
-        """It has a deed done, or allowed, that the user refused when asked. What says so, asks again or waits does
-        not; nor does what somebody said of another deed with the same verb."""
-        if not self._refusals:
-            return False
-        parts = [(part, frozenset(deeds_in(part))) for part in _ENDING.split(text) if not heeds(part)]
-        return any(self._overrules(part, words, no, said) for part, words in parts for no in self._refusals)
-
-    def tells_refusal(self, text: str) -> bool:
-        """It says that the user refused what the user did refuse, and nothing else."""
-        if not heeds(text):
-            return False
-        words = frozenset(deeds_in(heeded(text)))
-        return any(words & no.verbs and words <= no.verbs | no.objects | no.answer for no in self._refusals)
-
-    def _overrules(self, part: str, words: frozenset[str], no: Refusal, said: Heard) -> bool:
-        if no.verbs.isdisjoint(deeds_in(_NAME.sub(" ", part))):
-            return False
-        rest = words - no.verbs - no.objects - EVERYDAY
-        if rest <= no.answer and rest and not spurns(part) and not _BEFORE.search(part):
-            return False
-        weights = dict.fromkeys(rest, 1.0)
-        if no.is_of(words):
-            told = bool(_DONE.match(part)) and bool(rest) and said.best(weights) >= HALF * len(rest)
-            return not told and not any(words <= own for own in self._spoken_of)
-        return no.is_thing(part) and (not rest or said.best(weights) < HALF * len(rest))
-
-    @cached_property
-    def _spoken_of(self) -> list[frozenset[str]]:
-        """The deeds that the user spoke of without forbidding them, and those that were done."""
-        spoken = [_CLAUSE.sub("\n", text).split("\n") for text in self._said]
-        clauses = [clause for parts in spoken for clause in parts if not _FORBIDS.search(clause)]
-        return [frozenset(deeds_in(text)) for text in (*clauses, *(fact.text for fact in self._facts.of("reached")))]
-
-    @cached_property
-    def _refusals(self) -> list[Refusal]:
-        """What the user refused and did not allow, nor the agent do, since."""
-        flat = [fact for fact in self._facts.of("decision") if fact.question and _FLATLY.match(plainly(fact.text))]
-        found = [Refusal.of(fact) for fact in flat]
-        return [no for no in found if no.verbs and not any(given.lifts(no) for given in self._since)]
-
-    @cached_property
-    def _since(self) -> list[Given]:
-        """What may take a refusal back: a yes, a word of the user's that denies nothing, a deed."""
-        yes = ((fact, plainly(fact.question)) for fact in self._facts.of("decision") if fact.question)
-        agreed = [Given(fact.at, frozenset(worded(asked))) for fact, asked in yes if affirms(plainly(fact.text), asked)]
-        spoken = ((fact.at, piece) for fact in self._facts.of("user") for piece in sentences(fact.text))
-        texts = ((at, plainly(piece.text)) for at, piece in spoken if not piece.pasted)
-        told = [Given(at, frozenset(worded(text))) for at, text in texts if not refuses(text)]
-        done = [
-            Given(fact.at, frozenset(deeds_in(f"{fact.key} {fact.text}")), True) for fact in self._facts.of("reached")
-        ]
-        return [*agreed, *told, *done]
 
     def _is_quoted(self, sentence: str) -> bool:
         words = frozenset(worded(sentence))
@@ -264,10 +138,10 @@ class Consents:
         wanted = _object(rule)
         if len(wanted) < 2 or self.turns(rule):
             return len(wanted) >= 2
-        if self.tells_refusal(bare(rule)) or _HEEDS.search(_UNASKED.sub(" ", rule)):
+        if self.refusals.tells(bare(rule)) or _HEEDS.search(_UNASKED.sub(" ", rule)):
             return False
         about = [text for text, words in self._said.items() if len(wanted & words) >= max(2, len(wanted) / 2)]
-        return bool(about) and all(_FORBIDS.search(_nearest(text, wanted)) for text in about)
+        return bool(about) and all(FORBIDS.search(_nearest(text, wanted)) for text in about)
 
     def turns(self, line: str) -> bool:
         """It takes back a sentence of the user's: says not to do just that, or changes what is to be kept."""
@@ -297,7 +171,12 @@ class Consents:
     def _kept(self) -> list[frozenset[str]]:
         """What the user wants kept as it is."""
         behind = (text[found.end() :] for text in self._said if (found := _KEEPS.search(text)))
-        return [frozenset(deeds_in(_CLAUSE.split(text)[0])) for text in behind]
+        return [frozenset(deeds_in(CLAUSE.split(text)[0])) for text in behind]
+
+    @cached_property
+    def refusals(self) -> Refusals:
+        """What the user refused when asked."""
+        return Refusals(self._facts, tuple(self._said))
 
     @cached_property
     def _answers(self) -> list[tuple[str, str]]:
@@ -339,6 +218,6 @@ def _nearest(text: str, wanted: frozenset[str]) -> str:
     """The clauses of a text that name most of what is wanted; else the whole text, without what is excepted from it
     if the rest still names as much."""
     enough = ALIKE * len(wanted)
-    clauses = [part for part in _CLAUSE.split(text) if len(wanted.intersection(worded(part))) >= enough]
+    clauses = [part for part in CLAUSE.split(text) if len(wanted.intersection(worded(part))) >= enough]
     rest = _EXCEPTED.sub(" ", text)
     return " ".join(clauses) or (rest if len(wanted.intersection(worded(rest))) >= enough else text)

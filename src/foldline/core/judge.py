@@ -122,7 +122,7 @@ class Judge:
         text = bare(unit.headed or unit.text)
         if claims(text) and not self._consents.carry(text, before) and not self._is_told(text, place):
             return "consent"
-        if not unit.code and self._consents.overrules(text, self._said) and not self._is_held(text, place):
+        if not unit.code and self._consents.refusals.overrules(text, self._said) and not self._is_held(text, place):
             return "consent"
         quoted = quotes(text)
         if any(repeats(order, self._shown, self._said) for order in set(_orders(unit, place, quoted))):
@@ -145,7 +145,7 @@ class Judge:
 
     def _bears(self, text: str) -> bool:
         """What it has the user say is the user's, or tells that the user said no."""
-        return self._claims.bears(text) or self._consents.tells_refusal(unquoted(text))
+        return self._claims.bears(text) or self._consents.refusals.tells(unquoted(text))
 
     def _is_held(self, text: str, place: LinePlace) -> bool:
         """It stands, as a mere name, below a heading that says it is not to be done."""
@@ -175,7 +175,7 @@ class Judge:
         told = [unit.text] if place.ordering or commands(unit.text) else _told_to_do(unit, place)
         if all(map(self._is_owned, told)):
             return None
-        if self._consents.tells_refusal(bare(unit.text)):
+        if self._consents.refusals.tells(bare(unit.text)):
             return None
         return None if self._claims.restates(bare(unit.text)) else "unsaid"
 
