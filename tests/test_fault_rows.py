@@ -209,8 +209,9 @@ def test_row_08_the_deadline_holds_and_the_turn_is_delivered(servers, slow, way)
 
 
 def test_row_08_nobody_listens_and_the_turn_is_delivered():
-    maker = compactor(model=asking(f"http://127.0.0.1:{closed_port()}", deadline=2.0))
-    fitted = delivered(maker.fit(working().user(NOW).request()))
+    with closed_port() as port:
+        maker = compactor(model=asking(f"http://127.0.0.1:{port}", deadline=2.0))
+        fitted = delivered(maker.fit(working().user(NOW).request()))
     assert fitted.receipt.author == EXTRACTED
     assert "Overloaded" in fitted.receipt.attempts[0].outcome
 

@@ -128,8 +128,9 @@ def serving() -> Iterator[Server]:
         server.server_close()
 
 
-def closed_port() -> int:
-    """A port nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+@contextlib.contextmanager
+def closed_port() -> Iterator[int]:
+    """A port nobody listens on. It is held, so that meanwhile nobody else gets it."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield int(held.getsockname()[1])

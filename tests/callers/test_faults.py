@@ -161,9 +161,8 @@ def test_an_endless_reply_is_given_up(server, way, fake_time, monkeypatch):
 
 
 def test_nobody_there_is_said_after_all_tries(way, fake_time):
-    nobody = caller("ollama:x", base_url=f"http://127.0.0.1:{closed_port()}", clock=fake_time.clock)
-    with pytest.raises(Overloaded, match="ollama:x cannot be reached"):
-        way(nobody, ASK)
+    with closed_port() as port, pytest.raises(Overloaded, match="ollama:x cannot be reached"):
+        way(caller("ollama:x", base_url=f"http://127.0.0.1:{port}", clock=fake_time.clock), ASK)
     assert len(fake_time.slept) == TRIES - 1
 
 

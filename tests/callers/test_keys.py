@@ -103,9 +103,8 @@ def test_words_of_the_http_library_are_not_passed_on(server, way, fake_time):
 
 def test_nobody_there_shows_no_key(way, fake_time, caplog):
     caplog.set_level(logging.DEBUG)
-    asked = caller("anthropic:x", key=KEY, base_url=f"http://127.0.0.1:{closed_port()}", clock=fake_time.clock)
-    with pytest.raises(CallerError) as caught:
-        way(asked, ASK)
+    with closed_port() as port, pytest.raises(CallerError) as caught:
+        way(caller("anthropic:x", key=KEY, base_url=f"http://127.0.0.1:{port}", clock=fake_time.clock), ASK)
     assert_hidden(everything(caught.value) + caplog.text)
 
 

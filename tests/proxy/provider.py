@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+import socket
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +42,16 @@ class Got:
     @property
     def json(self) -> Any:
         return json.loads(self.body)
+
+
+@contextmanager
+def absent() -> Iterator[Provider]:
+    """A provider that is not there. Its port is held, so that meanwhile nobody else gets it."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        provider = Provider()
+        provider.port = held.getsockname()[1]
+        yield provider
 
 
 class Provider:

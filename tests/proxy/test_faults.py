@@ -7,7 +7,7 @@ import json
 import aiohttp
 import pytest
 from tests.proxy.client import MODEL, Client, grow, proxy, request, talk
-from tests.proxy.provider import DIALECTS, PATHS, Provider, begin, events, says, stream, streams
+from tests.proxy.provider import DIALECTS, PATHS, Provider, absent, begin, events, says, stream, streams
 
 from foldline.archive.memory import MemoryArchive
 from foldline.errors import Full
@@ -73,27 +73,25 @@ async def test_events_are_relayed_as_they_come(provider, dialect):
 @each
 @pytest.mark.parametrize("streaming", [False, True])
 async def test_a_provider_that_is_not_there_is_told_in_its_own_shape(dialect, streaming):
-    async with Provider() as gone:
-        pass
-    async with proxy(gone, dialect=dialect) as client:
-        status, said, _ = await client.ask(dialect, request(talk(dialect, 1)), stream=streaming)
-        assert status == 502
-        error = json.loads(said)["error"]
-        assert "message" in error
-        assert (json.loads(said).get("type") == "error") == (dialect == "anthropic")
-        assert (error.get("status") == "INTERNAL") == (dialect == "gemini")
-        assert f"test at {gone.url} cannot be reached (ClientConnectorError); check" in error["message"]
+    with absent() as gone:
+        async with proxy(gone, dialect=dialect) as client:
+            status, said, _ = await client.ask(dialect, request(talk(dialect, 1)), stream=streaming)
+            assert status == 502
+            error = json.loads(said)["error"]
+            assert "message" in error
+            assert (json.loads(said).get("type") == "error") == (dialect == "anthropic")
+            assert (error.get("status") == "INTERNAL") == (dialect == "gemini")
+            assert f"test at {gone.url} cannot be reached (ClientConnectorError); check" in error["message"]
 
 
 async def test_an_error_names_the_upstream_without_the_path_of_its_url():
-    async with Provider() as gone:
-        pass
-    upstream = Upstream("far", f"{gone.url}/secret-of-another-proxy/anthropic", "anthropic")
-    async with start(Config((upstream,))) as running, aiohttp.ClientSession() as session:
-        status, said, _ = await Client(running, session, "far").ask("anthropic", request(talk("anthropic", 1)))
-    assert status == 502
-    assert f"the provider far at {gone.url} cannot be reached".encode() in said
-    assert b"secret-of-another-proxy" not in said
+    with absent() as gone:
+        upstream = Upstream("far", f"{gone.url}/secret-of-another-proxy/anthropic", "anthropic")
+        async with start(Config((upstream,))) as running, aiohttp.ClientSession() as session:
+            status, said, _ = await Client(running, session, "far").ask("anthropic", request(talk("anthropic", 1)))
+        assert status == 502
+        assert f"the provider far at {gone.url} cannot be reached".encode() in said
+        assert b"secret-of-another-proxy" not in said
 
 
 @each

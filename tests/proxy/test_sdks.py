@@ -10,7 +10,7 @@ import openai
 import pytest
 from tests.proxy.agents import AGENTS
 from tests.proxy.client import proxy
-from tests.proxy.provider import Provider, refusal, reply, says, size, streams
+from tests.proxy.provider import Provider, absent, refusal, reply, says, size, streams
 from tests.proxy.scripted import answer
 
 from foldline.validators import check
@@ -158,15 +158,14 @@ async def test_an_overflow_never_reaches_the_sdk(provider):
 
 
 async def test_our_own_refusals_are_errors_the_sdks_know(provider):
-    async with Provider() as gone:
-        pass
-    async with proxy(gone) as client:
-        with pytest.raises(anthropic.APIStatusError, match="cannot be reached") as caught:
-            await of_anthropic(client).messages.create(model="m", max_tokens=8, messages=HELLO)
-        assert caught.value.body["error"]["type"] == "api_error"
-    async with proxy(gone, dialect="openai-chat") as client:
-        with pytest.raises(openai.InternalServerError, match="cannot be reached"):
-            await of_openai(client).chat.completions.create(model="m", messages=HELLO)
+    with absent() as gone:
+        async with proxy(gone) as client:
+            with pytest.raises(anthropic.APIStatusError, match="cannot be reached") as caught:
+                await of_anthropic(client).messages.create(model="m", max_tokens=8, messages=HELLO)
+            assert caught.value.body["error"]["type"] == "api_error"
+        async with proxy(gone, dialect="openai-chat") as client:
+            with pytest.raises(openai.InternalServerError, match="cannot be reached"):
+                await of_openai(client).chat.completions.create(model="m", messages=HELLO)
 
 
 async def test_thinking_with_its_signature_comes_through_and_goes_back_as_it_was(provider):
