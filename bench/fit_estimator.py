@@ -4,7 +4,8 @@
 
 CORPUS is a folder of gzipped sessions (JSON or JSON lines). DIR holds gettext catalogues (*.po), for scripts that
 sessions lack; the weights in the module were fitted with those of the Django 5.2 wheel. Prints the table for
-`foldline/core/estimate.py`; nothing is written. A hash of the file name says which half of the sessions is fitted on.
+`foldline/core/counting/estimate.py`; nothing is written. A hash of the file name says which half of the sessions is
+fitted on.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any, NamedTuple
 
 import splintr
 
-from foldline.core.estimate import classes
+from foldline.core.counting.estimate import classes
 
 CHUNK = 4_000
 SHORTEST = 200

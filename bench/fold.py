@@ -18,11 +18,11 @@ from collections.abc import Callable
 from typing import Any
 
 from foldline import Budget, Compactor
-from foldline.core.cycles import pair
-from foldline.core.deeds import deeds
-from foldline.core.extract import extract
 from foldline.core.facts import facts_of
+from foldline.core.history.cycles import pair
+from foldline.core.log.extract import extract
 from foldline.core.receipt import Receipt
+from foldline.core.work.deeds import deeds
 from foldline.model import Conversation
 from foldline.testing import FakeCaller, Session
 

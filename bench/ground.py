@@ -16,12 +16,12 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
-from foldline.core.cuts import choose, legal
-from foldline.core.cycles import Pairer
-from foldline.core.estimate import Estimator
-from foldline.core.meter import Meter
+from foldline.core.counting.estimate import Estimator
+from foldline.core.counting.meter import Meter
+from foldline.core.history.cuts import choose, legal
+from foldline.core.history.cycles import Pairer
+from foldline.core.history.repair import repair
 from foldline.core.prune import PruneSettings, prune
-from foldline.core.repair import repair
 from foldline.core.select import Strategy, select
 from foldline.dialects.anthropic import GRAMMAR
 from foldline.model import Conversation, Message, Origin, Text, ToolCall, ToolResult

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from foldline import Archive, Budget, Compactor, MemoryArchive
 from foldline.agenda import Agenda
-from foldline.core.render import fence
+from foldline.core.summaries.render import fence
 from foldline.model import Message, Opaque, Origin, Text
 from foldline.testing import Session
 from foldline.tools import TOOLS, Desk, Live, answer, call, for_anthropic, for_openai

@@ -13,10 +13,10 @@ from collections import Counter
 import pytest
 
 from foldline import Budget, Compactor, MemoryArchive, validators
-from foldline.core.estimate import Estimator
-from foldline.core.meter import Meter
+from foldline.core.counting.estimate import Estimator
+from foldline.core.counting.meter import Meter
 from foldline.core.prune import PruneSettings
-from foldline.core.sentences import bears_rule
+from foldline.core.said.sentences import bears_rule
 from foldline.testing import SUMMARY, FakeCaller, Session
 
 DIALECTS = ("anthropic", "openai-chat", "openai-responses", "gemini")

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline import Archive, Budget, CannotFit, Compactor, MemoryArchive, sources, validators
-from foldline.core.estimate import Estimator
-from foldline.core.meter import Meter
+from foldline.core.counting.estimate import Estimator
+from foldline.core.counting.meter import Meter
 from foldline.errors import FoldlineError, InputError, InvalidSetting, Overloaded
 from foldline.testing import SUMMARY, FakeCaller, Session
 

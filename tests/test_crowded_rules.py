@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from foldline import Budget, Compactor
-from foldline.core.estimate import Estimator
-from foldline.core.meter import Meter
+from foldline.core.counting.estimate import Estimator
+from foldline.core.counting.meter import Meter
 from foldline.errors import CannotFit
 from foldline.testing import SUMMARY, FakeCaller, Session
 

@@ -18,13 +18,13 @@ from callers.server import Say, closed_port, serving
 from foldline import Budget, Compactor, MemoryArchive, validators
 from foldline.callers import Clock, Retry, caller
 from foldline.core.asking import Reply
-from foldline.core.audit import OWN_HEADINGS
-from foldline.core.estimate import Estimator
-from foldline.core.meter import Meter
-from foldline.core.prompts import prompt
-from foldline.core.styles import CHECKPOINT, plain
+from foldline.core.auditing.audit import OWN_HEADINGS
+from foldline.core.counting.estimate import Estimator
+from foldline.core.counting.meter import Meter
+from foldline.core.summaries.prompts import prompt
+from foldline.core.summaries.styles import CHECKPOINT, plain
+from foldline.core.summaries.summary import parse
 from foldline.core.summarise import EXTRACTED
-from foldline.core.summary import parse
 from foldline.model import Origin
 from foldline.testing import SUMMARY, FakeCaller, Session
 

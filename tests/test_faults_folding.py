@@ -10,8 +10,8 @@ import threading
 import pytest
 
 from foldline import Budget, Compactor, MemoryArchive, Origin, validators
-from foldline.core.estimate import Estimator
-from foldline.core.meter import Meter
+from foldline.core.counting.estimate import Estimator
+from foldline.core.counting.meter import Meter
 from foldline.testing import FakeCaller, Session
 
 ROOM = Budget(window=4_000, reserve=500)

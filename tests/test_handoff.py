@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foldline import Budget, CannotFit, Compactor, MemoryArchive
-from foldline.core.escapes import safe_text
-from foldline.core.estimate import Estimator
-from foldline.core.mend import ORPHAN
-from foldline.core.meter import Meter
+from foldline.core.counting.estimate import Estimator
+from foldline.core.counting.meter import Meter
+from foldline.core.history.mend import ORPHAN
 from foldline.core.summarise import EXTRACTED
+from foldline.core.words.escapes import safe_text
 from foldline.errors import ArchiveError, InvalidSetting, Overloaded
 from foldline.handoff import LATEST, TOKENS
 from foldline.testing import FakeCaller, Session

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core import budget
+from foldline.core.counting import budget
 from foldline.core.options import SUMMARISER_WINDOW
 from foldline.errors import InputError, InvalidSetting, MalformedInput
 from foldline.models import COLUMNS, UNKNOWN_WINDOW, Budget, candidates, lookup, spelling, summariser_window, table

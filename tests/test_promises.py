@@ -15,12 +15,12 @@ from functools import cached_property, partial
 import pytest
 from hypothesis import HealthCheck, find, given, settings
 
-from foldline.core.cuts import choose, legal
-from foldline.core.cycles import Pairer, pair
-from foldline.core.estimate import Estimator
-from foldline.core.meter import Meter
+from foldline.core.counting.estimate import Estimator
+from foldline.core.counting.meter import Meter
+from foldline.core.history.cuts import choose, legal
+from foldline.core.history.cycles import Pairer, pair
+from foldline.core.history.repair import Repaired, repair
 from foldline.core.prune import PruneSettings, prune
-from foldline.core.repair import Repaired, repair
 from foldline.core.select import Strategy, is_users, select
 from foldline.dialects import jsontext
 from foldline.dialects.anthropic import Anthropic

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from foldline import Budget, Compactor, Receipt
-from foldline.core.estimate import Estimator
-from foldline.core.meter import Meter
+from foldline.core.counting.estimate import Estimator
+from foldline.core.counting.meter import Meter
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -203,7 +203,7 @@ def test_a_package_without_a_table_is_named(modules):
 
 def test_the_steps_of_a_fold_are_modules_of_the_core():
     steps = ARCHITECTURE.split("## A fold, step by step\n")[1].split("\n## ")[0].split("\n1. ")[1]
-    named = re.findall(r"`(\w+)`", steps)
+    named = re.findall(r"`(\w+(?:/\w+)?)`", steps)
     assert len(named) > 15
     assert [name for name in named if not (ROOT / "src" / "foldline" / "core" / f"{name}.py").is_file()] == []
 

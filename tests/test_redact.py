@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from foldline.core import secretfinder
-from foldline.core.secretforms import KEYS
+from foldline.core.words import secretfinder
+from foldline.core.words.secretforms import KEYS
 from foldline.redact import MASK, RedactingFilter, redact, redact_value
 
 ALNUM = string.ascii_letters + string.digits

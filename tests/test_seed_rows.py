@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from foldline.core.cuts import choose, legal
-from foldline.core.cycles import pair
+from foldline.core.history.cuts import choose, legal
+from foldline.core.history.cycles import pair
 from foldline.core.prune import Pruned, PruneSettings, prune
 from foldline.core.select import Selected, Strategy, select
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult

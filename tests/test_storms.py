@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from foldline import Budget, Compactor
-from foldline.core.estimate import Estimator
-from foldline.core.meter import Meter
+from foldline.core.counting.estimate import Estimator
+from foldline.core.counting.meter import Meter
 from foldline.core.policy import MAX_IN_ROW, MIN_NEW, PAYBACK
 from foldline.core.prune import PruneSettings
 from foldline.errors import CannotFit

@@ -6,10 +6,10 @@ import pytest
 
 from foldline import Compactor, sources, validators
 from foldline.core.asking import Ask, Reply
-from foldline.core.budget import Budget
+from foldline.core.counting.budget import Budget
 from foldline.core.effects import Keep, Recall, Tell
-from foldline.core.styles import STYLES
-from foldline.core.summary import accept
+from foldline.core.summaries.styles import STYLES
+from foldline.core.summaries.summary import accept
 from foldline.errors import Overloaded
 from foldline.model import Notice
 from foldline.testing import SUMMARY, FakeCaller, Session, play, without_bytes

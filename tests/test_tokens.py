@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.estimate import Estimator
+from foldline.core.counting.estimate import Estimator
 from foldline.tokens import PRIORS, UNKNOWN, best_counter, meter_for, prior_for
 
 WITHOUT_SPLINTR = """
 import json, sys
 sys.modules["splintr"] = None
-from foldline.core.meter import Usage
+from foldline.core.counting.meter import Usage
 from foldline.model import Conversation, Message, Origin, Text
 from foldline.tokens import best_counter, meter_for
 counter, meter = best_counter(), meter_for("gpt-5")
@@ -30,7 +30,7 @@ print(json.dumps([counter.name, codes, before.low, before.high, lesson.anchored,
 CORE_ALONE = """
 import importlib, json, pkgutil, sys
 import foldline.core
-names = [module.name for module in pkgutil.iter_modules(foldline.core.__path__, "foldline.core.")]
+names = [module.name for module in pkgutil.walk_packages(foldline.core.__path__, "foldline.core.")]
 for name in names:
     importlib.import_module(name)
 print(json.dumps([names, sorted({name.partition(".")[0] for name in sys.modules})]))
@@ -115,5 +115,5 @@ def test_without_splintr_everything_works_estimated_and_says_so():
 
 def test_the_core_needs_the_standard_library_alone():
     names, modules = run(CORE_ALONE)
-    assert {"foldline.core.meter", "foldline.core.estimate", "foldline.core.budget"} <= set(names)
+    assert {"foldline.core.counting.meter", "foldline.core.engine", "foldline.core.words.text"} <= set(names)
     assert not {"msgspec", "splintr", "click", "rich", "zstandard"} & set(modules)

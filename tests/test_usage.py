@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.meter import Usage
+from foldline.core.counting.meter import Usage
 from foldline.usage import usage_from
 
 ANTHROPIC = {"input_tokens": 12, "cache_read_input_tokens": 900, "cache_creation_input_tokens": 88, "output_tokens": 5}

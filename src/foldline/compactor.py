@@ -30,17 +30,17 @@ from foldline.archive.base import Backend
 from foldline.archive.memory import MemoryArchive
 from foldline.callers import Caller, caller
 from foldline.core import arguments
-from foldline.core.budget import Budget
-from foldline.core.checkpoint import Checkpoint
+from foldline.core.checkpoints.checkpoint import Checkpoint
+from foldline.core.counting.budget import Budget
+from foldline.core.counting.meter import Meter, Usage
 from foldline.core.effects import Effect
 from foldline.core.engine import Thread, View, turn
-from foldline.core.meter import Meter, Usage
+from foldline.core.history.repairer import Untouched
 from foldline.core.options import Direction, Options, Writer
 from foldline.core.prune import PruneSettings
 from foldline.core.receipt import Receipt
-from foldline.core.repairer import Untouched
 from foldline.core.resume import KINDS, Abilities, Kind, Manner
-from foldline.core.styles import OFFERED
+from foldline.core.summaries.styles import OFFERED
 from foldline.dialects.convert import REQUESTS
 from foldline.drive import PATIENCE, Glass, World, arun, run
 from foldline.errors import CannotFit, InputError

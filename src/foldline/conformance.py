@@ -17,12 +17,12 @@ from typing import Any
 from foldline import Budget, Compactor, sources
 from foldline.archive.base import Backend, SessionInfo, Stored
 from foldline.archive.history import Shelf
-from foldline.core.checkpoint import Checkpoint, Recipe
+from foldline.core.checkpoints.checkpoint import Checkpoint, Recipe
 from foldline.core.effects import Recalled, Save, ViewPlan
 from foldline.core.facts import Facts
-from foldline.core.ledger import Ledger
 from foldline.core.prune import PruneSettings
-from foldline.core.summary import Summary
+from foldline.core.summaries.summary import Summary
+from foldline.core.work.ledger import Ledger
 from foldline.errors import ArchiveError, FoldlineError, UnknownCheckpoint
 from foldline.model import Conversation, Message, Origin, Text
 from foldline.testing import Session

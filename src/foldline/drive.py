@@ -19,7 +19,7 @@ from foldline.archive.base import Backend
 from foldline.callers.base import Caller
 from foldline.core.asking import Ask, Reply
 from foldline.core.effects import Around, Asking, Effect, Keep, Known, Recall, Recalled, Save, Surroundings, Tell
-from foldline.core.text import beginning
+from foldline.core.words.text import beginning
 from foldline.errors import ArchiveError, CallerError, TimedOut
 from foldline.model import Conversation, Notice
 from foldline.redact import redact

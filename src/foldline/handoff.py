@@ -13,22 +13,22 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from foldline.core.checkpoint import Composed, Frame, compose, snapshot_of
+from foldline.core.checkpoints.checkpoint import Composed, Frame, compose, snapshot_of
+from foldline.core.checkpoints.returned import Returned, recognised
+from foldline.core.checkpoints.user_pieces import LONG_MESSAGE
+from foldline.core.counting.meter import Meter
 from foldline.core.effects import Effect, Known, Tell
-from foldline.core.escapes import safe_text
 from foldline.core.fold import newest_user
 from foldline.core.ground import Given, Ground, ground_of
-from foldline.core.ledger import Ledger
-from foldline.core.meter import Meter
+from foldline.core.history.skeleton import Chain
 from foldline.core.options import Options
 from foldline.core.receipt import Attempt
 from foldline.core.resume import resume
-from foldline.core.returned import Returned, recognised
-from foldline.core.skeleton import Chain
 from foldline.core.spans import Spans, covered
 from foldline.core.story import Story
 from foldline.core.summarise import EXTRACTED, Span, Written, summarise
-from foldline.core.user_pieces import LONG_MESSAGE
+from foldline.core.words.escapes import safe_text
+from foldline.core.work.ledger import Ledger
 from foldline.errors import ArchiveError, CannotFit
 from foldline.model import Conversation, Notice
 

@@ -23,8 +23,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Self, Unpack
 
-from foldline.core import budget
-from foldline.core.budget import ModelInfo
+from foldline.core.counting import budget
+from foldline.core.counting.budget import ModelInfo
 from foldline.core.options import SUMMARISER_WINDOW
 from foldline.errors import InputError, InvalidSetting, MalformedInput
 from foldline.model import Notice

@@ -13,14 +13,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from foldline import dialects, sources
-from foldline.core.prefix import shared
-from foldline.core.recent import Recent
+from foldline.core.history.prefix import shared
 from foldline.dialects import jsontext
 from foldline.dialects.base import RequestDialect, Source
 from foldline.dialects.convert import SLOTS
 from foldline.errors import UnknownDialect
 from foldline.giving import Skimmed, give, reads_as
 from foldline.model import Conversation, Head, Message
+from foldline.recent import Recent
 
 MOST = 100_000
 """Messages remembered; the longest unseen go first."""

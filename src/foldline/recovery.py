@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, TypeAlias
 
-from foldline.core.budget import Budget
+from foldline.core.counting.budget import Budget
 from foldline.core.policy import emergency
 from foldline.errors import CannotFit, Overflow
 from foldline.model import Conversation

@@ -5,7 +5,7 @@
 A mask shows no character of the secret. For keys, which are random, it ends in a piece of their hash, so that a reader
 sees which ones are equal; for passwords it does not, since whoever has the hash could try words until one fits.
 
-Knows nothing of archives, messages or files. Finding secrets is in core/secretfinder.py.
+Knows nothing of archives, messages or files. Finding secrets is in core/words/secretfinder.py.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from foldline.core.secretfinder import MASK, Secret, secrets
-from foldline.core.secretforms import NAMES, Trust, secretive, trusted
+from foldline.core.words.secretfinder import MASK, Secret, secrets
+from foldline.core.words.secretforms import NAMES, Trust, secretive, trusted
 
 __all__ = ["MASK", "Redacted", "RedactingFilter", "Secret", "redact", "redact_value"]
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from foldline.core.estimate import Estimator
-from foldline.core.meter import Meter
-from foldline.core.sizes import Counter
+from foldline.core.counting.estimate import Estimator
+from foldline.core.counting.meter import Meter
+from foldline.core.counting.sizes import Counter
 from foldline.model import Notice
 
 _RARE_WORD = "xqzjv"

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from foldline.core.meter import Usage
+from foldline.core.counting.meter import Usage
 
 _HOLDERS = ("usage", "usageMetadata", "usage_metadata")
 _WRAPPERS = ("message", "response")

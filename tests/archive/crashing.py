@@ -20,9 +20,9 @@ import time
 from pathlib import Path
 
 from foldline import Archive, Budget, Compactor
-from foldline.core.checkpoint import Checkpoint
-from foldline.core.estimate import Estimator
-from foldline.core.meter import Meter
+from foldline.core.checkpoints.checkpoint import Checkpoint
+from foldline.core.counting.estimate import Estimator
+from foldline.core.counting.meter import Meter
 from foldline.errors import ArchiveError
 from foldline.model import digest
 from foldline.testing import Session

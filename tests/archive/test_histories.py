@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from foldline import Archive, Budget, Compactor, MemoryArchive, sources
 from foldline.archive.keys import key_of
+from foldline.core.counting.estimate import Estimator
+from foldline.core.counting.meter import Meter
 from foldline.core.effects import Save, ViewPlan
-from foldline.core.estimate import Estimator
-from foldline.core.meter import Meter
 from foldline.core.prune import PruneSettings
 from foldline.model import Conversation, Media, Message, Opaque, Origin, Text, Thinking, ToolCall, ToolResult
 from foldline.reading import Reader

@@ -13,7 +13,7 @@ from foldline.archive import schema
 from foldline.archive.base import Indexed
 from foldline.archive.index import Index, said, touched
 from foldline.archive.search import RANKED, search
-from foldline.core.searchtext import MARKS
+from foldline.core.words.searchtext import MARKS
 from foldline.errors import ArchiveError
 from foldline.model import Media, Message, Origin, Text, Thinking, ToolCall
 from foldline.testing import Session

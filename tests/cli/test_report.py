@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from cli.conversations import anthropic, broken, chat
 from foldline.cli.report import QUARTERS, UNKNOWN_TOOL, Inspection, Scale, inspect
-from foldline.core.estimate import Estimator
-from foldline.core.meter import Meter
+from foldline.core.counting.estimate import Estimator
+from foldline.core.counting.meter import Meter
 from foldline.dialects import jsontext
 from foldline.dialects.anthropic import Anthropic
 from foldline.dialects.base import Source

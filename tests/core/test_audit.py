@@ -11,14 +11,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from foldline.core.audit import BINDING, MOST_OF_ALL, Audited, Evidence, Finding, audit
-from foldline.core.cycles import pair
-from foldline.core.deeds import deeds
-from foldline.core.echoes import Heard
+from foldline.core.auditing.audit import BINDING, MOST_OF_ALL, Audited, Evidence, Finding, audit
+from foldline.core.auditing.echoes import Heard
+from foldline.core.auditing.unconfirmed import HEARSAY
 from foldline.core.facts import Fact, Facts, facts_of
-from foldline.core.styles import STYLES
-from foldline.core.summary import Section, Summary, parse, render
-from foldline.core.unconfirmed import HEARSAY
+from foldline.core.history.cycles import pair
+from foldline.core.summaries.styles import STYLES
+from foldline.core.summaries.summary import Section, Summary, parse, render
+from foldline.core.work.deeds import deeds
 from foldline.errors import Ungrounded
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
 

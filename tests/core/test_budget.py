@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.budget import RESERVE_MOST, Budget, ModelInfo
+from foldline.core.counting.budget import RESERVE_MOST, Budget, ModelInfo
 from foldline.model import Notice
 
 WINDOWS = st.integers(1, 3_000_000)

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.checkpoint import Checkpoint, Composed, Frame, Recipe, compose, snapshot_of
-from foldline.core.estimate import estimate
+from foldline.core.checkpoints.checkpoint import Checkpoint, Composed, Frame, Recipe, compose, snapshot_of
+from foldline.core.counting.estimate import estimate
 from foldline.core.facts import Fact, Facts
-from foldline.core.ledger import Command, Ledger
-from foldline.core.loglines import LogLine
-from foldline.core.summary import Section, Summary, render
+from foldline.core.log.loglines import LogLine
+from foldline.core.summaries.summary import Section, Summary, render
+from foldline.core.work.ledger import Command, Ledger
 from foldline.model import REF_LENGTH, Message, Origin, Text, ToolCall, ToolResult
 
 SUMMARY = Summary("checkpoint", (Section("goal", "Goal", "Fix the parser."),), "v1")

@@ -8,11 +8,11 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.choosing import APART, OF_A_CALL, OFFERED, SHARED, Stock
-from foldline.core.estimate import estimate
-from foldline.core.loglines import FAILED, GAP, OFTEN, REFUSED, LogLine
-from foldline.core.logtext import below, reread, shown
-from foldline.core.worklog import entries
+from foldline.core.counting.estimate import estimate
+from foldline.core.log.choosing import APART, OF_A_CALL, OFFERED, SHARED, Stock
+from foldline.core.log.loglines import FAILED, GAP, OFTEN, REFUSED, LogLine
+from foldline.core.log.logtext import below, reread, shown
+from foldline.core.log.worklog import entries
 from foldline.model import Message, Origin, Text, ToolCall
 
 

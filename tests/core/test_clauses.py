@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from foldline.core.clauses import LONGEST, PIECES, without
+from foldline.core.auditing.clauses import LONGEST, PIECES, without
 
 
 def wrong(text, _before):

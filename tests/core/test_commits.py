@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from foldline.core.commits import commit_of
-from foldline.core.cycles import pair
-from foldline.core.deeds import deeds
+from foldline.core.history.cycles import pair
+from foldline.core.work.commits import commit_of
+from foldline.core.work.deeds import deeds
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
 
 SAYS_SO = "[main 1a2b3c4] One more\n 1 file changed"

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.answers import affirms
-from foldline.core.claims import claims, frees
-from foldline.core.consent import Consents
-from foldline.core.cycles import pair
-from foldline.core.deeds import deeds
+from foldline.core.auditing.claims import claims, frees
+from foldline.core.auditing.consent import Consents
 from foldline.core.facts import Facts, facts_of
+from foldline.core.history.cycles import pair
+from foldline.core.said.answers import affirms
+from foldline.core.work.deeds import deeds
 from foldline.model import Grammar, Message, Origin, Text
 
 CLAIMS = [

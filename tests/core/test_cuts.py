@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foldline.core.cuts import (
+from foldline.core.history.cuts import (
     MIN_KEEP,
     RULES,
     before_thinking,
@@ -17,7 +17,7 @@ from foldline.core.cuts import (
     rules_of,
     with_its_system,
 )
-from foldline.core.cycles import pair
+from foldline.core.history.cycles import pair
 from foldline.dialects import anthropic, gemini, openai_chat, openai_responses
 from foldline.model import Grammar, Message, Origin, Text, Thinking, ToolCall, ToolResult
 

@@ -6,9 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foldline.core.cuts import outside_cycles
-from foldline.core.cycles import Pairer, Pairing, Place, ToolCycle, begins_with_thinking, inside, open_loop, pair
 from foldline.core.fold import with_cycles
+from foldline.core.history.cuts import outside_cycles
+from foldline.core.history.cycles import (
+    Pairer,
+    Pairing,
+    Place,
+    ToolCycle,
+    begins_with_thinking,
+    inside,
+    open_loop,
+    pair,
+)
 from foldline.model import Grammar, Message, Opaque, Origin, Text, Thinking, ToolCall, ToolResult
 
 RUNS, SINGLE = Grammar(step="run"), Grammar(step="message")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.cycles import pair
-from foldline.core.deeds import deeds, outcome
+from foldline.core.history.cycles import pair
+from foldline.core.work.deeds import deeds, outcome
 from foldline.model import Grammar, Media, Message, Origin, Text, ToolCall, ToolResult
 
 BASH = ToolCall("1", "Bash", '{"command": "make"}')

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foldline.core.echoes import COMMON, Heard, Passages, is_owned, orders, reaches_unsaid, repeats, said_so
-from foldline.core.stems import ORDERS, REPAIRS, stems
+from foldline.core.auditing.echoes import COMMON, Heard, Passages, is_owned, orders, reaches_unsaid, repeats, said_so
+from foldline.core.words.stems import ORDERS, REPAIRS, stems
 
 vocabulary = ["alpha", "beta", "gamma", "run", "send", "the", "failing", "tests", "15", "修", "_x"]
 words = st.lists(st.sampled_from(vocabulary), max_size=12).map(" ".join)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foldline.core.ending import closing_line
+from foldline.core.work.ending import closing_line
 from foldline.model import Text, ToolResult
 
 

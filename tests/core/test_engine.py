@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from foldline import Compactor, validators
 from foldline.core.asking import Reply
-from foldline.core.budget import Budget
+from foldline.core.counting.budget import Budget
+from foldline.core.counting.estimate import Estimator
+from foldline.core.counting.meter import Meter
 from foldline.core.effects import Asking, Keep, Known, Recall, Recalled, Save, ViewPlan
 from foldline.core.engine import Thread, turn
-from foldline.core.estimate import Estimator
-from foldline.core.meter import Meter
 from foldline.core.options import Options, Writer
 from foldline.core.prune import PruneSettings
 from foldline.errors import Busy, CannotFit, Full, Overflow, RateLimited

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.envelope import LONGEST, Unpacked, stated, unpacked
+from foldline.core.work.envelope import LONGEST, Unpacked, stated, unpacked
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.cycles import pair
-from foldline.core.deeds import deeds
-from foldline.core.errors_seen import LEFT, MOST, MOVED_ON, REFUSED, troubles
-from foldline.core.telling import LONGEST_LINE, NEXT_LINE
+from foldline.core.history.cycles import pair
+from foldline.core.work.deeds import deeds
+from foldline.core.work.errors_seen import LEFT, MOST, MOVED_ON, REFUSED, troubles
+from foldline.core.work.telling import LONGEST_LINE, NEXT_LINE
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
 
 

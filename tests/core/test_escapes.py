@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.escapes import HARMFUL, safe, safe_text
+from foldline.core.words.escapes import HARMFUL, safe, safe_text
 
 OBEYED = {
     *map(chr, range(0x20)),

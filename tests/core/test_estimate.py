@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.estimate import ERROR, SHORT_ERROR, SLICE, WEIGHTS, Estimator, classes, estimate
+from foldline.core.counting.estimate import ERROR, SHORT_ERROR, SLICE, WEIGHTS, Estimator, classes, estimate
 from foldline.tokens import best_counter
 
 RNG = random.Random(7)

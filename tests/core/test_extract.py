@@ -15,18 +15,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.choosing import TOGETHER
-from foldline.core.cycles import pair
-from foldline.core.deeds import deeds
-from foldline.core.estimate import estimate
-from foldline.core.extract import LOG, VERSION, extract
+from foldline.core.checkpoints.notes import notes
+from foldline.core.counting.estimate import estimate
 from foldline.core.facts import Facts, facts_of
-from foldline.core.ledger import Ledger
-from foldline.core.loglines import GAP
-from foldline.core.logtext import reread
-from foldline.core.notes import notes
-from foldline.core.styles import CHECKPOINT
-from foldline.core.summary import Section, Summary, render
+from foldline.core.history.cycles import pair
+from foldline.core.log.choosing import TOGETHER
+from foldline.core.log.extract import LOG, VERSION, extract
+from foldline.core.log.loglines import GAP
+from foldline.core.log.logtext import reread
+from foldline.core.summaries.styles import CHECKPOINT
+from foldline.core.summaries.summary import Section, Summary, render
+from foldline.core.work.deeds import deeds
+from foldline.core.work.ledger import Ledger
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
 
 TOLERANCE = 24
@@ -120,8 +120,8 @@ def test_what_an_earlier_summary_found_is_carried_on(earlier, later):
 
 
 TIES = """
-from foldline.core.estimate import estimate
-from foldline.core.extract import extract
+from foldline.core.counting.estimate import estimate
+from foldline.core.log.extract import extract
 from foldline.core.facts import Facts
 from foldline.model import Message, Origin, Text
 

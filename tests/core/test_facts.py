@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from foldline.core.cycles import pair
-from foldline.core.deeds import deeds
-from foldline.core.errors_seen import LEFT, MOVED_ON, REFUSED, is_open
 from foldline.core.facts import MOST, SHORT_ANSWER, Fact, Facts, facts_of, now_of
+from foldline.core.history.cycles import pair
+from foldline.core.work.deeds import deeds
+from foldline.core.work.errors_seen import LEFT, MOVED_ON, REFUSED, is_open
 from foldline.model import Grammar, Media, Message, Opaque, Origin, Text, Thinking, ToolCall, ToolResult
 
 USERS = ("user", "rule", "decision", "immediate")

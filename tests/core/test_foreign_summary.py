@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.foreign_summary import OURS
-from foldline.core.foreign_summary import retold as told
+from foldline.core.checkpoints.foreign_summary import OURS
+from foldline.core.checkpoints.foreign_summary import retold as told
 
 NOTES = """# Notes on the conversation so far
 

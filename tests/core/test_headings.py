@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.headings import LONGEST, named, opens
-from foldline.core.styles import STYLES
+from foldline.core.summaries.headings import LONGEST, named, opens
+from foldline.core.summaries.styles import STYLES
 
 CHECKPOINT, FULL = STYLES["checkpoint"], STYLES["full"]
 

@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from foldline.core.audit import Evidence, audit
-from foldline.core.cycles import pair
-from foldline.core.deeds import deeds
+from foldline.core.auditing.audit import Evidence, audit
+from foldline.core.auditing.unconfirmed import HEARSAY
 from foldline.core.facts import facts_of
-from foldline.core.stems import stem
+from foldline.core.history.cycles import pair
 from foldline.core.story import voices_in
-from foldline.core.styles import STYLES
-from foldline.core.summary import parse, render
-from foldline.core.unconfirmed import HEARSAY
+from foldline.core.summaries.styles import STYLES
+from foldline.core.summaries.summary import parse, render
+from foldline.core.words.stems import stem
+from foldline.core.work.deeds import deeds
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
 
 SESSIONS = {

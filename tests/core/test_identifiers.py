@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from foldline.core.identifiers import Source, identifiers
+from foldline.core.words.identifiers import Source, identifiers
 
 FOUND = [
     ("see https://a.example/x?y=1.", "url", "https://a.example/x?y=1"),

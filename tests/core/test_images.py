@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.images import JPEG_PREFIX, MOST, dimensions, tokens
+from foldline.core.counting.images import JPEG_PREFIX, MOST, dimensions, tokens
 
 SIDES = st.integers(1, 16_383)
 

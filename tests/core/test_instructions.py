@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.instructions import LONGEST, compact_instructions
+from foldline.core.summaries.instructions import LONGEST, compact_instructions
 from foldline.model import Message, Origin, Text, ToolResult
 
 SECTION = "# Project\nhello\n\n## Compact Instructions\nKeep SQL.\n- and paths\n\n## Other\nno"

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.budget import Budget
-from foldline.core.joined import divided, notes_in, parted
+from foldline.core.checkpoints.joined import divided, notes_in, parted
+from foldline.core.counting.budget import Budget
 from foldline.core.options import Options
 from foldline.model import Conversation, Media, Message, Origin, Text
 

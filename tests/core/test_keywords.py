@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.keywords import inflections, pattern
 from foldline.core.select import Strategy
+from foldline.core.words.keywords import inflections, pattern
 
 FOUND = [
     ("error", "an error"),

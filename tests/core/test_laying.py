@@ -7,10 +7,10 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.laying import laid_out
-from foldline.core.loglines import GAP, OFTEN, LogLine
-from foldline.core.logtext import reread
-from foldline.core.worklog import entries
+from foldline.core.log.laying import laid_out
+from foldline.core.log.loglines import GAP, OFTEN, LogLine
+from foldline.core.log.logtext import reread
+from foldline.core.log.worklog import entries
 from foldline.model import Message, Origin, Text, ToolCall
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.cycles import pair
-from foldline.core.deeds import deeds
-from foldline.core.ledger import LONGEST_COMMAND, MOST_COMMANDS, Command, Ledger, ledger_of
+from foldline.core.history.cycles import pair
+from foldline.core.work.deeds import deeds
+from foldline.core.work.ledger import LONGEST_COMMAND, MOST_COMMANDS, Command, Ledger, ledger_of
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
 
 

@@ -8,7 +8,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from foldline.core.line_intent import as_order, attribution, commands, orders_in, quotes, reads_as_words, unquoted
+from foldline.core.auditing.line_intent import (
+    as_order,
+    attribution,
+    commands,
+    orders_in,
+    quotes,
+    reads_as_words,
+    unquoted,
+)
 
 
 @pytest.mark.parametrize(

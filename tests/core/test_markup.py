@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.markup import bare, fenced, guard, guarded, opens_fence, tidy, unguarded
+from foldline.core.words.markup import bare, fenced, guard, guarded, opens_fence, tidy, unguarded
 
 pieces = st.sampled_from(
     ["```", "````", "```py", "~~~", "- ```", "\\", "\\\\", "#", "# x", " ", "  ", "a", "", "\t", "\r"]

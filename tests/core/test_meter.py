@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foldline.core.estimate import Estimator
-from foldline.core.images import MOST
-from foldline.core.meter import RATIO_LEAST, RATIO_MOST, TRACKS, Meter, Usage
-from foldline.core.sizes import (
+from foldline.core.counting.estimate import Estimator
+from foldline.core.counting.images import MOST
+from foldline.core.counting.meter import RATIO_LEAST, RATIO_MOST, TRACKS, Meter, Usage
+from foldline.core.counting.sizes import (
     _SAFE_CUT,
     CACHED_TEXTS,
     ENVELOPE_BYTES,

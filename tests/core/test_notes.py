@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foldline.core.errors_seen import LEFT, REFUSED
-from foldline.core.estimate import estimate
+from foldline.core.checkpoints.notes import Notes, notes
+from foldline.core.checkpoints.user_pieces import LONG_MESSAGE, LONGEST_WORDS, shown_words
+from foldline.core.counting.estimate import estimate
 from foldline.core.facts import Fact, Facts
-from foldline.core.ledger import Command, Ledger
-from foldline.core.notes import Notes, notes
-from foldline.core.user_pieces import LONG_MESSAGE, LONGEST_WORDS, shown_words
+from foldline.core.work.errors_seen import LEFT, REFUSED
+from foldline.core.work.ledger import Command, Ledger
 
 AMPLE = 100_000
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from foldline.core.offers import LONGEST, MOST, put, taken
+from foldline.core.said.offers import LONGEST, MOST, put, taken
 
 LETTERS = "Two ways:\n- A) wait for the review\n- **B)** push now\n- C) Something else?\n\nWhich one?"
 NUMBERS = "I could\n1. rename the table\n2. add a view: it is cheaper\n3. leave it\nWhat do you prefer?"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.plainly import plainly, unmasked
+from foldline.core.words.plainly import plainly, unmasked
 
 
 @pytest.mark.parametrize(

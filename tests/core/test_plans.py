@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.cycles import pair
-from foldline.core.deeds import deeds
-from foldline.core.plans import Task, latest_tasks
+from foldline.core.history.cycles import pair
+from foldline.core.work.deeds import deeds
+from foldline.core.work.plans import Task, latest_tasks
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
 
 

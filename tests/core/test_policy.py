@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.budget import Budget
+from foldline.core.counting.budget import Budget
 from foldline.core.policy import EMERGENCY_SHARES, MAX_IN_ROW, CacheCost, Past, cache_cost, decide, emergency
 from foldline.errors import CannotFit
 

@@ -7,7 +7,7 @@ from itertools import takewhile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.prefix import BLOCK, shared
+from foldline.core.history.prefix import BLOCK, shared
 
 lists = st.lists(st.integers(0, 2), max_size=6).map(tuple)
 

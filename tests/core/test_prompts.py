@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.core.asking import Ask
-from foldline.core.prompts import (
+from foldline.core.summaries.prompts import (
     REPLY_TOKENS,
     fill,
     merge_request,

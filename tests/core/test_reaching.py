@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.cycles import pair
-from foldline.core.deeds import Deed, deeds
-from foldline.core.extract import Extractor
 from foldline.core.facts import Facts
-from foldline.core.reaching import LONGEST, Reached, came_of, reached, reaches
-from foldline.core.worklog import outcomes
+from foldline.core.history.cycles import pair
+from foldline.core.log.extract import Extractor
+from foldline.core.log.worklog import outcomes
+from foldline.core.work.deeds import Deed, deeds
+from foldline.core.work.reaching import LONGEST, Reached, came_of, reached, reaches
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
 
 

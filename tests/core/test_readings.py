@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.cycles import pair
-from foldline.core.deeds import deeds
-from foldline.core.loglines import GAP, LogLine
-from foldline.core.logtext import reread, shown
-from foldline.core.readings import MOST_SEEN, PART, WHOLE_FILE, seen
-from foldline.core.worklog import MOST_LINES
+from foldline.core.history.cycles import pair
+from foldline.core.log.loglines import GAP, LogLine
+from foldline.core.log.logtext import reread, shown
+from foldline.core.log.readings import MOST_SEEN, PART, WHOLE_FILE, seen
+from foldline.core.log.worklog import MOST_LINES
+from foldline.core.work.deeds import deeds
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
 
 

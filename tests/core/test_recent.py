@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.recent import Recent
+from foldline.recent import Recent
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers())), st.integers(1, 6))

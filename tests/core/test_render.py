@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foldline.core.cycles import pair
-from foldline.core.estimate import estimate
-from foldline.core.render import BRIEF, EntryLimits, chunks, entry, fence, units
+from foldline.core.counting.estimate import estimate
+from foldline.core.history.cycles import pair
+from foldline.core.summaries.render import BRIEF, EntryLimits, chunks, entry, fence, units
 from foldline.model import Grammar, Media, Message, Opaque, Origin, Text, Thinking, ToolCall, ToolResult
 
 FULL = EntryLimits()

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foldline import Budget, Compactor, validate
-from foldline.core.cycles import pair
-from foldline.core.mend import NO_RESULT, Repair
-from foldline.core.repair import GO_ON, NO_MESSAGE, NOTHING_SAID, OPENING, PAUSE, repair
+from foldline.core.history.cycles import pair
+from foldline.core.history.mend import NO_RESULT, Repair
+from foldline.core.history.repair import GO_ON, NO_MESSAGE, NOTHING_SAID, OPENING, PAUSE, repair
 from foldline.model import Grammar, Media, Message, Opaque, Origin, Text, Thinking, ToolCall, ToolResult
 
 MERGING = Grammar(merges=True, unique_ids=True, user_first=True, empty_text=False)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foldline.core.repair import repair
-from foldline.core.repairer import Repairer, Untouched
+from foldline.core.history.repair import repair
+from foldline.core.history.repairer import Repairer, Untouched
 from foldline.dialects import named
 from foldline.model import Grammar, Message, Origin, Text, Thinking, ToolCall, ToolResult
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foldline.core.report import CodeChange, Report, SolvedError
-from foldline.core.styles import REPORT
-from foldline.core.summary import Summary, parse, render
+from foldline.core.summaries.styles import REPORT
+from foldline.core.summaries.summary import Summary, parse, render
 from foldline.errors import MalformedInput
 
 ODD = [

@@ -6,8 +6,8 @@ from itertools import product
 
 import pytest
 
-from foldline.core.prompts import prompt
 from foldline.core.resume import KINDS, Abilities, Manner, resume, tersely
+from foldline.core.summaries.prompts import prompt
 
 ALL = Abilities(search=True, plan=True, memory_files=("TOOLS.md", "USER.md"), standards=("CODE.md",))
 NONE = Abilities()

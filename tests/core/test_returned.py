@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.checkpoint import Checkpoint, Recipe
+from foldline.core.checkpoints.checkpoint import Checkpoint, Recipe
+from foldline.core.checkpoints.returned import Returned, attributed
 from foldline.core.facts import Facts
-from foldline.core.ledger import Ledger
-from foldline.core.mend import ORPHAN, SECOND
-from foldline.core.repair import GO_ON, NOTHING_SAID, OPENING
-from foldline.core.returned import Returned, attributed
-from foldline.core.summary import Summary
+from foldline.core.history.mend import ORPHAN, SECOND
+from foldline.core.history.repair import GO_ON, NOTHING_SAID, OPENING
+from foldline.core.summaries.summary import Summary
+from foldline.core.work.ledger import Ledger
 from foldline.model import Message, Origin, Text, ToolResult
 
 NOTES = "# Notes on the conversation so far\n\nAll is well."

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from foldline import Budget, Compactor
 from foldline.core.facts import _telling
-from foldline.core.rule_lists import PART, announced, announces
+from foldline.core.said.rule_lists import PART, announced, announces
 from foldline.testing import Session
 
 LEADS = ("Never do any of these:", "Rules:", "**Do not:**", "Only these commands are allowed:", "请不要：", "Niemals:")

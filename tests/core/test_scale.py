@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.estimate import Estimator
-from foldline.core.meter import Meter, Usage
+from foldline.core.counting.estimate import Estimator
+from foldline.core.counting.meter import Meter, Usage
+from foldline.core.history.repair import repair
+from foldline.core.history.repairer import Repairer
 from foldline.core.policy import cache_cost
-from foldline.core.repair import repair
-from foldline.core.repairer import Repairer
 from foldline.core.scale import Scale
 from foldline.testing import Session
 

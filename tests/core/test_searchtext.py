@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.searchtext import MARKS, MAX_TERMS, SNIPPET, ask, humps, scores, snippet, spaced
+from foldline.core.words.searchtext import MARKS, MAX_TERMS, SNIPPET, ask, humps, scores, snippet, spaced
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 

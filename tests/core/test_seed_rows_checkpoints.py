@@ -8,18 +8,18 @@ import pytest
 
 from foldline import Budget, Compactor
 from foldline.core.asking import Reply
-from foldline.core.checkpoint import Frame, compose, snapshot_of
-from foldline.core.cycles import pair
+from foldline.core.checkpoints.checkpoint import Frame, compose, snapshot_of
 from foldline.core.facts import Facts
-from foldline.core.instructions import compact_instructions
-from foldline.core.ledger import Ledger
+from foldline.core.history.cycles import pair
 from foldline.core.policy import decide
-from foldline.core.prompts import prompt, summary_request
-from foldline.core.render import BRIEF, EntryLimits, chunks, entry, fence
 from foldline.core.report import CodeChange, Report, SolvedError
 from foldline.core.resume import KINDS, Abilities, Manner, resume
-from foldline.core.styles import STYLES
-from foldline.core.summary import Summary, accept, parse, render
+from foldline.core.summaries.instructions import compact_instructions
+from foldline.core.summaries.prompts import prompt, summary_request
+from foldline.core.summaries.render import BRIEF, EntryLimits, chunks, entry, fence
+from foldline.core.summaries.styles import STYLES
+from foldline.core.summaries.summary import Summary, accept, parse, render
+from foldline.core.work.ledger import Ledger
 from foldline.model import Grammar, Media, Message, Origin, Text, Thinking, ToolCall, ToolResult
 from foldline.testing import Session
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foldline.core.cycles import pair
+from foldline.core.history.cycles import pair
 from foldline.core.select import Selected, Strategy, is_users, select
 from foldline.errors import MalformedInput
 from foldline.model import Grammar, Media, Message, Origin, Text, Thinking, ToolCall, ToolResult

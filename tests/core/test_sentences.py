@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.sentences import STATED, asks, bears_rule, consents, looks_pasted, sentences, states, turns
+from foldline.core.said.sentences import STATED, asks, bears_rule, consents, looks_pasted, sentences, states, turns
 
 CODE = "```py\nnever()\n```"
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from foldline.core.shell import Touch, complaints, ended, spared, touches
+from foldline.core.work.shell import Touch, complaints, ended, spared, touches
 
 
 def did(command, folder=""):

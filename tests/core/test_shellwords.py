@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from foldline.core.shellwords import LONGEST, Unclear, Word, chains
+from foldline.core.work.shellwords import LONGEST, Unclear, Word, chains
 
 plain = st.text(st.sampled_from("abc.-_/=0 '\"$*\\#;&|<>()~\t"), min_size=1, max_size=8)
 

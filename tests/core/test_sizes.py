@@ -1,6 +1,6 @@
 """What a sizer remembers, and for how long. What each part costs is in test_meter.py."""
 
-from foldline.core.sizes import SWEPT_FROM, Sizer
+from foldline.core.counting.sizes import SWEPT_FROM, Sizer
 from foldline.model import Message, Origin, Text
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.skeleton import Chain, chain
+from foldline.core.history.skeleton import Chain, chain
 from foldline.model import Media, Message, Opaque, Origin, Text, Thinking, ToolCall, ToolResult
 
 

@@ -7,10 +7,10 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.cycles import pair
-from foldline.core.deeds import deeds
-from foldline.core.render import chunks
+from foldline.core.history.cycles import pair
 from foldline.core.story import RECORD, Story, said_in, shown_in, voices_in
+from foldline.core.summaries.render import chunks
+from foldline.core.work.deeds import deeds
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
 
 COMMANDS = ("pytest -q", "cat a.py", "rm b.py")

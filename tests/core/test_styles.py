@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from foldline.core.headings import named
-from foldline.core.styles import OFFERED, OTHER, STYLES, plain
+from foldline.core.summaries.headings import named
+from foldline.core.summaries.styles import OFFERED, OTHER, STYLES, plain
 
 FIRST_EIGHT = [
     "Primary Request and Intent",

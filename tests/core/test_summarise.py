@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from foldline.core.asking import Reply
-from foldline.core.budget import Budget
+from foldline.core.counting.budget import Budget
+from foldline.core.counting.estimate import Estimator
+from foldline.core.counting.meter import Meter
 from foldline.core.effects import Asking, Save
 from foldline.core.engine import turn
-from foldline.core.estimate import Estimator
-from foldline.core.meter import Meter
 from foldline.core.options import Options, Writer
-from foldline.core.prompts import prompt, repair_request, summary_request
-from foldline.core.render import fence
+from foldline.core.summaries.prompts import prompt, repair_request, summary_request
+from foldline.core.summaries.render import fence
 from foldline.core.summarise import AROUND, LEAST_ROOM, MARGIN
 from foldline.testing import SUMMARY, Session
 from foldline.tokens import best_counter

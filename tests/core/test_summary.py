@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foldline.core.asking import Reply
-from foldline.core.prompts import prompt
-from foldline.core.styles import STYLES
-from foldline.core.summary import Section, Summary, accept, parse, render, says_nothing
+from foldline.core.summaries.prompts import prompt
+from foldline.core.summaries.styles import STYLES
+from foldline.core.summaries.summary import Section, Summary, accept, parse, render, says_nothing
 from foldline.errors import Empty, Truncated
 
 CHECKPOINT, REPORT, FULL, BRIEF = STYLES["checkpoint"], STYLES["report"], STYLES["full"], STYLES["brief"]

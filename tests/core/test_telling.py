@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from foldline.core.telling import LONGEST_LINE, NEXT_LINE, telling_line
+from foldline.core.work.telling import LONGEST_LINE, NEXT_LINE, telling_line
 from foldline.model import Text, ToolResult
 
 

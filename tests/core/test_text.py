@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from foldline.core.text import LONGEST_WORD, beginning, ending, head, tail
+from foldline.core.words.text import LONGEST_WORD, beginning, ending, head, tail
 
 FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"  # three people joined into one picture
 WAVE = "\U0001f44b\U0001f3fd"  # a hand and its skin tone

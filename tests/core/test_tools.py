@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from foldline.core.shell import Touch
-from foldline.core.tools import bare_name, call_touches, code_of, command_of, patch_touches, reads
+from foldline.core.work.shell import Touch
+from foldline.core.work.tools import bare_name, call_touches, code_of, command_of, patch_touches, reads
 from foldline.model import ToolCall
 
 PATCH = """*** Begin Patch

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.units import units
+from foldline.core.auditing.units import units
 
 PIECES = [
     "- a",

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foldline.core.styles import STYLES
-from foldline.core.summary import parse, render
-from foldline.core.unwrap import opens_working, unwrap
+from foldline.core.summaries.styles import STYLES
+from foldline.core.summaries.summary import parse, render
+from foldline.core.summaries.unwrap import opens_working, unwrap
 
 CHECKPOINT = STYLES["checkpoint"]
 BODY = "## Goal\nship it\n\n## Next Steps\n1. test"

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.cycles import pair
-from foldline.core.deeds import deeds
-from foldline.core.echoes import Heard
+from foldline.core.auditing.echoes import Heard
+from foldline.core.auditing.user_claims import UserClaims
 from foldline.core.facts import facts_of
-from foldline.core.user_claims import UserClaims
+from foldline.core.history.cycles import pair
+from foldline.core.work.deeds import deeds
 from foldline.model import Grammar, Message, Origin, Text
 
 TALK = (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.usertext import guides, own_words, retelling, retells, spoken, strip
+from foldline.core.said.usertext import guides, own_words, retelling, retells, spoken, strip
 from foldline.model import Media, Message, Origin, Text, ToolResult
 
 TAGS = [

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.wording import NAMES_SHARE, PHRASE, PHRASES_SHARE, Covered, Wording, phrases, telling
+from foldline.core.words.wording import NAMES_SHARE, PHRASE, PHRASES_SHARE, Covered, Wording, phrases, telling
 
 texts = st.text("ab cde_fgh/.(){}1é ", max_size=40)
 

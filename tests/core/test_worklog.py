@@ -11,11 +11,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from foldline.core.cycles import pair
-from foldline.core.deeds import deeds
-from foldline.core.loglines import CAUSE, FAILED, WHY, LogLine
-from foldline.core.logtext import below, in_ticks, reread, shown
-from foldline.core.worklog import LONGEST, MOST_WRITTEN, REPORTED, answers, cleaned, entries, outcomes
+from foldline.core.history.cycles import pair
+from foldline.core.log.loglines import CAUSE, FAILED, WHY, LogLine
+from foldline.core.log.logtext import below, in_ticks, reread, shown
+from foldline.core.log.worklog import LONGEST, MOST_WRITTEN, REPORTED, answers, cleaned, entries, outcomes
+from foldline.core.work.deeds import deeds
 from foldline.model import Grammar, Media, Message, Origin, Text, Thinking, ToolCall, ToolResult
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.loglines import TOOL, LogLine
-from foldline.core.worth import AGAIN, FADE, MOST_AGAIN, RECENT, WHOLE_LINE, counted, use
+from foldline.core.log.loglines import TOOL, LogLine
+from foldline.core.log.worth import AGAIN, FADE, MOST_AGAIN, RECENT, WHOLE_LINE, counted, use
 
 SAID = LogLine("I went on with the parser.", "", 0)
 FILE = LogLine("file_path: /srv/app/parser.py", "Read parser.py", 0)

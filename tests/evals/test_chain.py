@@ -8,7 +8,7 @@ import random
 import pytest
 from tests.evals.sessions import coding
 
-from foldline.core.cycles import inside, pair
+from foldline.core.history.cycles import inside, pair
 from foldline.evals.chain import FOLDS, can, chained, stages
 from foldline.evals.splits import Session, faults, size, splits
 from foldline.evals.strategies import strategies

@@ -7,7 +7,7 @@ from tests.proxy.client import MODEL, grow, proxy, request, talk
 from tests.proxy.provider import Provider, reply, says
 
 from foldline.archive.memory import MemoryArchive
-from foldline.core.meter import Meter
+from foldline.core.counting.meter import Meter
 from foldline.errors import Overflow
 from foldline.proxy.rooms import Rooms, Seats, Settings, _window
 from foldline.proxy.signals import Silent

@@ -1,7 +1,7 @@
 """The agent's own todo lists → a plan: read from a transcript, then followed from run to run.
 
 What the agent did to the plan here stands: only what changed in its own list since the last run is carried over. The
-reading of the tools is in core/plans.py; nothing is written here.
+reading of the tools is in core/work/plans.py; nothing is written here.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 from foldline.agenda.asked import DETAILS, TASKS, TITLE, Refused, clean, line
 from foldline.agenda.rules import PLANS, Ruling
 from foldline.agenda.state import Board, Entry, Plan, Status, Task
-from foldline.core import plans
-from foldline.core.cycles import pair
-from foldline.core.deeds import deeds
-from foldline.core.text import head
+from foldline.core.history.cycles import pair
+from foldline.core.words.text import head
+from foldline.core.work import plans
+from foldline.core.work.deeds import deeds
 from foldline.model import Conversation, Message
 
 GONE = "gone"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from foldline.agenda.state import Board, Plan, Status, Task
-from foldline.core.text import head
+from foldline.core.words.text import head
 
 START = 8_000
 """Characters of a start: the task in progress whole, and the rest by titles."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from foldline.archive.base import Diff, Found, Line, SessionInfo, Stored, storable
-from foldline.core.checkpoint import Checkpoint
+from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, Save, ViewPlan
 from foldline.errors import ArchiveError, UnknownCheckpoint
 from foldline.model import REF_LENGTH, Conversation, Message

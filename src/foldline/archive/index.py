@@ -8,7 +8,7 @@
     files   which message touched which file, by the file's own name
     codes   what messages mean, in 256 bits each, for those who search by that (semantic.py); uncoded: still to be made
 
-Secrets are masked before anything is written here. How texts are taken apart is in core/searchtext.py.
+Secrets are masked before anything is written here. How texts are taken apart is in core/words/searchtext.py.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from contextlib import suppress
 from typing import Any
 
 from foldline.archive.base import Indexed
-from foldline.core.searchtext import humps, spaced
-from foldline.core.tools import call_touches
+from foldline.core.words.searchtext import humps, spaced
+from foldline.core.work.tools import call_touches
 from foldline.model import Message, Text, Thinking, ToolCall, ToolResult
 from foldline.redact import redact, redact_value
 

@@ -13,12 +13,12 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from foldline.core.checkpoint import Checkpoint
+from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.core.effects import ViewPlan
-from foldline.core.prefix import shared
-from foldline.core.recent import Recent
-from foldline.core.skeleton import chain
+from foldline.core.history.prefix import shared
+from foldline.core.history.skeleton import chain
 from foldline.model import REF_LENGTH, Conversation, Media, Message, Origin, Part, Text, Thinking, digest
+from foldline.recent import Recent
 
 REMEMBERED = 64
 """Ways through the tree that are kept at hand; the longest unused go first."""

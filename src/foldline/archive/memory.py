@@ -17,7 +17,7 @@ from foldline.archive.grove import Grove, stored
 from foldline.archive.history import Shelf
 from foldline.archive.keys import Memory, apart, span_stop
 from foldline.archive.scanning import scan
-from foldline.core.checkpoint import Checkpoint
+from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, Save, ViewPlan
 from foldline.errors import UnknownCheckpoint
 from foldline.model import Conversation, Message

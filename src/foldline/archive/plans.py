@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from foldline.archive.base import storable
 from foldline.archive.blobs import Blobs, absent
 from foldline.archive.keys import span_stop
-from foldline.core.checkpoint import Checkpoint
+from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, Save, ViewPlan
 from foldline.core.prune import PruneSettings
 from foldline.dialects import jsontext

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from foldline.archive.base import Filters, Found, Stored
 from foldline.archive.history import Shelf, masked, opening
-from foldline.core.searchtext import SNIPPET, Asked, ask, scores, snippet
-from foldline.core.text import head
-from foldline.core.tools import call_touches
+from foldline.core.words.searchtext import SNIPPET, Asked, ask, scores, snippet
+from foldline.core.words.text import head
+from foldline.core.work.tools import call_touches
 from foldline.model import Message, ToolCall
 
 _SESSIONS = 1_000

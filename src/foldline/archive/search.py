@@ -3,7 +3,7 @@
     search(connection, query, …) ──> Found, Found, …     the best first, the newer of equals first
 
 Of a common word only the matches that were stored last are ranked. How queries are read and texts are scored is in
-core/searchtext.py; any text is a query, and what was masked in the index is masked in what is shown.
+core/words/searchtext.py; any text is a query, and what was masked in the index is masked in what is shown.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 from foldline.archive import ways
 from foldline.archive.base import Filters, Found, storable
 from foldline.archive.index import TABLES, TAKE, Index
-from foldline.core.searchtext import Asked, ask, scores, snippet
+from foldline.core.words.searchtext import Asked, ask, scores, snippet
 from foldline.model import REF_LENGTH
 
 __all__ = ["TABLES", "Index", "search"]

@@ -21,7 +21,7 @@ from foldline.archive import vectors
 from foldline.archive.base import Filters, Found
 from foldline.archive.connection import Store
 from foldline.archive.index import TAKE
-from foldline.core.searchtext import ask
+from foldline.core.words.searchtext import ask
 from foldline.errors import ArchiveError, Busy, Full
 
 BATCH = 1_000

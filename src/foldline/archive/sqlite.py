@@ -25,7 +25,7 @@ from foldline.archive.nodes import About, Indexer
 from foldline.archive.place import Damaged, Moved
 from foldline.archive.plans import Plans
 from foldline.archive.verify import verify
-from foldline.core.checkpoint import Checkpoint
+from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, Save, ViewPlan
 from foldline.dialects import jsontext
 from foldline.errors import Busy, Full, UnknownCheckpoint

@@ -16,7 +16,7 @@ from foldline.archive import blobs, later, plans, rebuild, ways
 from foldline.archive.base import Trouble
 from foldline.archive.blobs import LOST, MASKED
 from foldline.archive.keys import key_of, root_key
-from foldline.core.checkpoint import Checkpoint
+from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.errors import FoldlineError
 from foldline.model import REF_LENGTH, Message, ToolResult, digest
 

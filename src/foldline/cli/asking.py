@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from foldline.cli.screen import safe, say
-from foldline.core.styles import OFFERED
+from foldline.core.summaries.styles import OFFERED
 from foldline.errors import AuthRejected
 
 if TYPE_CHECKING:
     from foldline.callers import Caller
     from foldline.compactor import Compactor
-    from foldline.core.budget import Budget
+    from foldline.core.counting.budget import Budget
     from foldline.core.receipt import Attempt
     from foldline.model import Message, Notice
 

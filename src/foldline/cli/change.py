@@ -18,7 +18,7 @@ from foldline.cli.options import Given, load, meter, notices_json, print_json, t
 from foldline.cli.screen import count, say, working
 
 if TYPE_CHECKING:
-    from foldline.core.meter import Meter
+    from foldline.core.counting.meter import Meter
     from foldline.model import Conversation, Message, Notice
 
 

@@ -27,7 +27,7 @@ from foldline.core.resume import KINDS, Kind
 if TYPE_CHECKING:
     from foldline.callers import Caller
     from foldline.compactor import Compactor, Fitted
-    from foldline.core.checkpoint import Checkpoint
+    from foldline.core.checkpoints.checkpoint import Checkpoint
     from foldline.model import Conversation, Message, Notice
     from foldline.models import Budget
 

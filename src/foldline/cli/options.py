@@ -21,7 +21,7 @@ from foldline.cli.screen import safe, say
 from foldline.errors import InputError, MalformedInput, UnknownDialect
 
 if TYPE_CHECKING:
-    from foldline.core.meter import Meter
+    from foldline.core.counting.meter import Meter
     from foldline.model import Conversation, Notice
 
 SHOWN_NOTICES = 5

@@ -13,7 +13,7 @@ from foldline.cli.screen import count
 from foldline.core.prune import PruneSettings, prune
 
 if TYPE_CHECKING:
-    from foldline.core.meter import Meter
+    from foldline.core.counting.meter import Meter
     from foldline.model import Conversation
 
 _DEFAULTS = PruneSettings()

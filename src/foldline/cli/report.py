@@ -14,14 +14,14 @@ from itertools import pairwise
 from typing import Any
 
 from foldline.cli.screen import count
-from foldline.core.cuts import MIN_KEEP, choose, legal
-from foldline.core.cycles import Pairing, pair
-from foldline.core.meter import Meter
+from foldline.core.counting.meter import Meter
+from foldline.core.history.cuts import MIN_KEEP, choose, legal
+from foldline.core.history.cycles import Pairing, pair
+from foldline.core.history.repair import repair
 from foldline.core.prune import prune
-from foldline.core.repair import repair
+from foldline.core.said.usertext import own_words
 from foldline.core.select import Strategy, select
-from foldline.core.text import head
-from foldline.core.usertext import own_words
+from foldline.core.words.text import head
 from foldline.model import Conversation, Head, Media, Message, Notice, Origin, Part, Thinking, ToolCall, ToolResult
 
 QUARTERS = ("oldest quarter", "second quarter", "third quarter", "newest quarter")

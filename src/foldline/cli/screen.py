@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
-from foldline.core.escapes import HARMFUL, safe, safe_text
+from foldline.core.words.escapes import HARMFUL, safe, safe_text
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -15,7 +15,7 @@ from foldline.core.select import Strategy, select
 from foldline.errors import InputError, MalformedInput
 
 if TYPE_CHECKING:
-    from foldline.core.meter import Meter
+    from foldline.core.counting.meter import Meter
     from foldline.model import Conversation
 
 

@@ -17,7 +17,7 @@ from foldline.model import Notice
 if TYPE_CHECKING:
     from foldline.archive import Archive
     from foldline.cli.options import Given
-    from foldline.core.checkpoint import Checkpoint
+    from foldline.core.checkpoints.checkpoint import Checkpoint
     from foldline.core.effects import Recalled, Save
     from foldline.model import Conversation, Message
 

@@ -16,7 +16,7 @@ from foldline.cli.screen import count, safe, safe_text, say
 if TYPE_CHECKING:
     from foldline.archive import Archive
     from foldline.archive.base import SessionInfo, Stored
-    from foldline.core.checkpoint import Checkpoint
+    from foldline.core.checkpoints.checkpoint import Checkpoint
     from foldline.model import Message, Part
 
 _RAW = click.option("--raw", is_flag=True, help="Write the very bytes that were stored, secrets included.")
@@ -54,7 +54,7 @@ def show(asked: Asked, ref: str, raw: bool) -> None:
 def _told(archive: Archive, ref: str, found: Any) -> tuple[dict[str, Any], str]:
     """For programs, and for people."""
     from foldline.archive.base import SessionInfo, Stored
-    from foldline.core.checkpoint import Checkpoint
+    from foldline.core.checkpoints.checkpoint import Checkpoint
 
     match found:
         case Stored():
@@ -121,7 +121,7 @@ def _session(archive: Archive, found: SessionInfo) -> tuple[dict[str, Any], str]
 
 def _bytes(archive: Archive, ref: str, found: Any) -> bytes:
     from foldline.archive.base import SessionInfo, Stored
-    from foldline.core.checkpoint import Checkpoint
+    from foldline.core.checkpoints.checkpoint import Checkpoint
 
     if isinstance(found, SessionInfo):
         raise click.UsageError("--raw is for one message, result or checkpoint; `foldline export` gives whole sessions")

@@ -14,7 +14,7 @@ from foldline.cli.screen import count
 
 if TYPE_CHECKING:
     from foldline.archive.base import Line
-    from foldline.core.checkpoint import Checkpoint
+    from foldline.core.checkpoints.checkpoint import Checkpoint
 
 
 @click.command("undo")

@@ -15,21 +15,20 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from foldline.core.checkpoint import Checkpoint, compose, framed, snapshot_of
-from foldline.core.cycles import Pairing
+from foldline.core.checkpoints.checkpoint import Checkpoint, compose, framed, snapshot_of
 from foldline.core.effects import Asking
 from foldline.core.fold import BrokenPromise, with_cycles
 from foldline.core.ground import Ground
-from foldline.core.meter import Meter
+from foldline.core.history.cycles import Pairing
 from foldline.core.options import Options
 from foldline.core.prune import PruneSettings
 from foldline.core.receipt import IN_PART, Attempt
 from foldline.core.rooms import Rooms
-from foldline.core.shorten import shorten
 from foldline.core.spans import Spans
 from foldline.core.stubbing import only, stubbed
+from foldline.core.summaries.shorten import shorten
+from foldline.core.summaries.summary import render
 from foldline.core.summarise import EXTRACTED, Span, Written, summarise
-from foldline.core.summary import render
 from foldline.core.views import Shown, Views
 from foldline.model import Message
 
@@ -126,10 +125,8 @@ class Step(NamedTuple):
 class Attempts:
     """The attempts of one fold. What a model wrote and what the proof refused is remembered between them."""
 
-    def __init__(
-        self, ground: Ground, options: Options, meter: Meter, pairing: Pairing, spans: Spans, views: Views
-    ) -> None:
-        self.ground, self.options, self.meter = ground, options, meter
+    def __init__(self, ground: Ground, options: Options, pairing: Pairing, spans: Spans, views: Views) -> None:
+        self.ground, self.options = ground, options
         self.pairing, self.spans, self.views = pairing, spans, views
         self.asked: tuple[Attempt, ...] = ()
         self.by_model: dict[int, Written] = {}
@@ -138,7 +135,7 @@ class Attempts:
 
     def fold(self, cut: int, step: Step, rooms: Rooms, options: Options) -> Generator[Asking, list[Any], Folded | None]:
         """One attempt."""
-        span, share, size = self.spans.span(cut), step.share(by_model=rooms.by_model), rooms.size
+        span, share, size = self.spans.span(cut), step.share(by_model=rooms.by_model), rooms.costs.size
         settings, stay = self._clamped(cut, step, rooms)
         ledger = self.spans.ledger(span)
         done = self.spans.as_it_is(ledger, span)
@@ -192,15 +189,15 @@ class Attempts:
             return sum(rooms.loose[cut:])
         pinned = [self.ground.messages[pin] for pin in with_cycles(self.options.pins, self.pairing) if pin >= cut]
         pruned = stubbed(messages, settings or only(self.options.prune), self.ground.plan.stubs, pinned)
-        there = sum(tokens for at, tokens in enumerate(rooms.each[cut:], cut) if at in rooms.stays)
-        return max(round(sum(map(self.meter.message, pruned.messages)) * self.meter.ratio) - there, 0)
+        there = sum(tokens for at, tokens in enumerate(rooms.costs.each[cut:], cut) if at in rooms.stays)
+        return max(rooms.costs.together(pruned.messages) - there, 0)
 
     def _left(self, share: float, cut: int, stay: int, rooms: Rooms) -> tuple[int, int]:
         """What the messages that stay leave for the checkpoint, and their tokens. The end of a conversation may be much
         shorter than what there is room for: notes on it are shorter still."""
         if self.options.direction == "up-to":
             return rooms.left(share, cut, stay), stay + rooms.shown(cut)
-        each = rooms.each
+        each = rooms.costs.each
         stay = sum(rooms.loose[:cut])
         return min(rooms.left(share, len(each), stay), int(sum(each[cut:]) * FROM_SHARE)), stay
 
@@ -210,7 +207,7 @@ class Attempts:
         if not self.options.writers:
             return ""
         room = int(rooms.checkpoint(step.model_share, 0) * SNAPSHOT_SHARE)
-        return snapshot_of(span.messages, span.first, room, rooms.size)
+        return snapshot_of(span.messages, span.first, room, rooms.costs.size)
 
     def _written(
         self, cut: int, span: Span, room: int, options: Options, rooms: Rooms
@@ -218,9 +215,9 @@ class Attempts:
         """The summary of a span, shortened to its room. What a model wrote for the same cut is used again."""
         written = self.by_model.get(cut)
         if written is None:
-            written = yield from summarise(span, options, room, rooms.size)
+            written = yield from summarise(span, options, room, rooms.costs.size)
             self.asked += written.attempts
             if options.writers and written.author in (writer.name for writer in options.writers):
                 self.by_model[cut] = written
-        short = shorten(written.summary, room, rooms.size)
+        short = shorten(written.summary, room, rooms.costs.size)
         return replace(written, summary=short.summary, attempts=self.asked, left_out=short.left_out)

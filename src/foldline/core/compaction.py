@@ -19,22 +19,23 @@ from functools import cached_property
 from typing import Any
 
 from foldline.core.attempt import CLAMPS, Attempts, Folded, Step
-from foldline.core.budget import Budget
-from foldline.core.cuts import MIN_KEEP, choose, legal, rules_of
-from foldline.core.cycles import Pairing
+from foldline.core.costs import Costs
+from foldline.core.counting.budget import Budget
+from foldline.core.counting.meter import Meter, Tally
 from foldline.core.effects import Asking
 from foldline.core.fold import with_cycles
 from foldline.core.ground import Ground
+from foldline.core.history.cuts import MIN_KEEP, choose, legal, rules_of
+from foldline.core.history.cycles import Pairing
 from foldline.core.limits import limits_of, refusal
-from foldline.core.meter import Meter, Tally
 from foldline.core.options import Options
 from foldline.core.policy import Decision
 from foldline.core.receipt import Attempt
 from foldline.core.rooms import Rooms
+from foldline.core.said.usertext import guide_in
 from foldline.core.spans import Spans
 from foldline.core.story import Story
 from foldline.core.summarise import EXTRACTED
-from foldline.core.usertext import guide_in
 from foldline.core.views import Views
 from foldline.model import Message, Notice
 
@@ -75,11 +76,11 @@ class Compaction:
         self.decision = decision
         self.pairing: Pairing = story.pairing
         self.limits = limits_of(ground, options, budget, meter, decision)
+        self.costs = Costs(ground, meter)
         self.rooms = self._rooms()
-        self.size = self.rooms.size
         views = Views(ground, options, meter, self.pairing, decision.in_row)
-        spans = Spans(ground, options, story, self.rooms.newest, self.rooms.each)
-        self.attempts = Attempts(ground, options, meter, self.pairing, spans, views)
+        spans = Spans(ground, options, story, self.costs.newest, self.costs.each)
+        self.attempts = Attempts(ground, options, self.pairing, spans, views)
 
     @property
     def asked(self) -> tuple[Attempt, ...]:
@@ -88,8 +89,7 @@ class Compaction:
 
     def _rooms(self, clamp_user: bool = False) -> Rooms:
         return Rooms(
-            self.ground,
-            self.meter,
+            self.costs,
             self.limits,
             with_cycles(self.options.pins, self.pairing),
             guide=None if self.options.guide is None else guide_in(self.ground.messages[self.options.guide]),
@@ -154,7 +154,7 @@ class Compaction:
         """With the lines that the next log is chosen from: a log made of a log would forget more each time."""
         if folded.written.author != EXTRACTED:
             return folded
-        log = folded.span.extractor.kept(folded.written.summary.get("context"), self.size)
+        log = folded.span.extractor.kept(folded.written.summary.get("context"), self.costs.size)
         return replace(folded, checkpoint=replace(folded.checkpoint, log=log))
 
     def _accounted(self, chosen: Folded, found: Sequence[Folded]) -> Folded:
@@ -178,7 +178,7 @@ class Compaction:
 
     def _turns(self, folded: Folded) -> int:
         """How many turns as large as the last one there is room for behind a view."""
-        return (self.limits.most - folded.tokens) // max(sum(self.rooms.each[-LAST_STEP:]), 1)
+        return (self.limits.most - folded.tokens) // max(sum(self.costs.each[-LAST_STEP:]), 1)
 
     def _is_heavy(self, cut: int, folded: Folded) -> bool:
         """A few large messages fill the view and could be shortened or folded. Where the view is full of what cannot

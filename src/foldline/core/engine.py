@@ -17,20 +17,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from foldline.core.attempt import Folded
-from foldline.core.checkpoint import Checkpoint
-from foldline.core.cycles import pair
+from foldline.core.checkpoints.checkpoint import Checkpoint
+from foldline.core.checkpoints.returned import Recognised, Returned, recognised
+from foldline.core.counting.meter import Meter, Tally
 from foldline.core.effects import Around, Effect, Keep, Known, Recall, Recalled, Save, Tell, ViewPlan
 from foldline.core.fold import as_carried, with_cycles
 from foldline.core.ground import Given, Ground, ground_of
 from foldline.core.guidance import guided
-from foldline.core.meter import Meter, Tally
+from foldline.core.history.cycles import pair
+from foldline.core.history.repairer import Repairer
+from foldline.core.history.skeleton import Chain
 from foldline.core.options import Options
 from foldline.core.policy import MAX_IN_ROW, Decision, Past, at_ease, decide
 from foldline.core.receipt import Receipt
-from foldline.core.repairer import Repairer
-from foldline.core.returned import Recognised, Returned, recognised
 from foldline.core.scale import Scale
-from foldline.core.skeleton import Chain
 from foldline.core.story import Story
 from foldline.core.stubbing import only, stubbed
 from foldline.core.summarise import Written

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from foldline.core.deeds import ANSWERS, Deed
-from foldline.core.errors_seen import FORGOTTEN, REFUSED, is_open, since, troubles
-from foldline.core.offers import names_several, put, taken
-from foldline.core.plans import LISTED, latest_tasks, listed
-from foldline.core.reaching import reached
-from foldline.core.rule_lists import announced, announces
-from foldline.core.sentences import Sentence, asks, bears_rule, consents, sentences, turns
-from foldline.core.usertext import own_words, retelling, retells
+from foldline.core.said.offers import names_several, put, taken
+from foldline.core.said.rule_lists import announced, announces
+from foldline.core.said.sentences import Sentence, asks, bears_rule, consents, sentences, turns
+from foldline.core.said.usertext import own_words, retelling, retells
+from foldline.core.work.deeds import ANSWERS, Deed
+from foldline.core.work.errors_seen import FORGOTTEN, REFUSED, is_open, since, troubles
+from foldline.core.work.plans import LISTED, latest_tasks, listed
+from foldline.core.work.reaching import reached
 from foldline.model import Media, Message, Origin
 
 Kind: TypeAlias = Literal[

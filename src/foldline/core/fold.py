@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from foldline.core.cycles import Pairing, pair
-from foldline.core.text import beginning, ending
-from foldline.core.usertext import guides, own_words, retells
+from foldline.core.history.cycles import Pairing, pair
+from foldline.core.said.usertext import guides, own_words, retells
+from foldline.core.words.text import beginning, ending
 from foldline.errors import FoldlineError
 from foldline.model import Grammar, Media, Message, Text, ToolResult
 

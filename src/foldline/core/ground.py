@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from foldline.core.checkpoint import Checkpoint
-from foldline.core.cuts import legal, rules_of
-from foldline.core.cycles import Pairing, moved, pair
+from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, ViewPlan
 from foldline.core.facts import attached_to
 from foldline.core.fold import Base, as_carried, guiding, newest_user, standing, with_cycles
-from foldline.core.usertext import guide_in, guides, own_words
+from foldline.core.history.cuts import legal, rules_of
+from foldline.core.history.cycles import Pairing, moved, pair
+from foldline.core.said.usertext import guide_in, guides, own_words
 from foldline.model import Conversation, Grammar, Message
 
 UNSEEN, WHOLE = ViewPlan("", 0), Base()

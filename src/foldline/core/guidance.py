@@ -15,17 +15,17 @@ from dataclasses import replace
 from typing import Any
 
 from foldline.core.attempt import Folded
-from foldline.core.budget import Budget
 from foldline.core.compaction import Compaction
+from foldline.core.counting.budget import Budget
+from foldline.core.counting.meter import Meter
 from foldline.core.effects import Asking
 from foldline.core.fold import guiding, newest_user
 from foldline.core.ground import Ground
-from foldline.core.meter import Meter
 from foldline.core.options import Options
 from foldline.core.policy import Decision
 from foldline.core.receipt import Attempt
+from foldline.core.said.usertext import guide_in
 from foldline.core.story import Story
-from foldline.core.usertext import guide_in
 from foldline.errors import CannotFit
 
 MOST = 0.25

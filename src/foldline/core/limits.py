@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from foldline.core.budget import Budget
+from foldline.core.counting.budget import Budget
+from foldline.core.counting.meter import Meter, Tally
 from foldline.core.ground import Ground
-from foldline.core.meter import Meter, Tally
 from foldline.core.options import Options
 from foldline.core.policy import Decision, at_ease
 from foldline.errors import CannotFit

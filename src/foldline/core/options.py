@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from foldline.core.budget import Budget
+from foldline.core.counting.budget import Budget
 from foldline.core.prune import PruneSettings
 from foldline.core.resume import Abilities, Manner
 

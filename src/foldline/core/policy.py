@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from foldline.core.budget import Budget
+from foldline.core.counting.budget import Budget
 from foldline.errors import CannotFit
 
 Action: TypeAlias = Literal["rest", "prune", "compact"]

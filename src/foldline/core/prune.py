@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from foldline.core.text import head, tail
+from foldline.core.words.text import head, tail
 from foldline.model import Media, Message, Opaque, Part, Text, ToolResult
 
 _ERROR_LINE = re.compile(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from foldline.core.audit import Finding
+from foldline.core.auditing.audit import Finding
 from foldline.core.policy import Action
 from foldline.model import EMPTY, Notice
 

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from foldline.core.markup import ITEM, guarded, unguarded
-from foldline.core.styles import REPORT
-from foldline.core.summary import Summary, says_nothing
+from foldline.core.summaries.styles import REPORT
+from foldline.core.summaries.summary import Summary, says_nothing
+from foldline.core.words.markup import ITEM, guarded, unguarded
 from foldline.errors import MalformedInput
 
 _INDENT = "  "

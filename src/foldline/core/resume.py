@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from foldline.core.prompts import fill, prompt
+from foldline.core.summaries.prompts import fill, prompt
 
 Kind: TypeAlias = Literal["regular", "mid-loop", "emergency", "post-tool", "manual"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

@@ -7,7 +7,8 @@ Head, pins and a large newest user message stay whatever is folded. Of what they
 there is room for the next turns; more where the frame and the rules need it, for those are promised.
 A model says much in few words, so the tail gets the larger share. Extraction quotes: there the tail gets a tenth, and
 more only once everything that the agent itself wrote before it has found room.
-Values and arithmetic only. What is then cut, and what the checkpoint says, is decided elsewhere.
+Arithmetic only: what the things cost is measured in costs.py; what is then cut, and what the checkpoint says, is
+decided elsewhere.
 """
 
 from __future__ import annotations
@@ -15,18 +16,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
 
+from foldline.core.checkpoints.notes import WHOLE, needed, notes
+from foldline.core.checkpoints.user_pieces import ruling, stated
+from foldline.core.costs import Costs
 from foldline.core.facts import Fact, Facts
-from foldline.core.fold import as_carried, newest_user, standing
-from foldline.core.ground import Ground
-from foldline.core.ledger import Ledger
+from foldline.core.fold import as_carried, standing
 from foldline.core.limits import ViewLimits
-from foldline.core.meter import Meter
-from foldline.core.notes import WHOLE, needed, notes
-from foldline.core.readings import shows
-from foldline.core.user_pieces import ruling, stated
-from foldline.core.usertext import own_words, retells
-from foldline.core.worklog import entries
-from foldline.model import Message, Origin
+from foldline.core.work.ledger import Ledger
+from foldline.model import Message
 
 CHECKPOINT_SHARE = 0.40
 """Share of the target that the checkpoint may take: the tail is worth more, since it is word for word."""
@@ -74,16 +71,11 @@ LOG_LEAST = 0.15
 """Share of a checkpoint that a work log gets, however much the user said."""
 SHORT, SHORT_SHARE = 160, 0.7
 """User messages of at most so many characters come before the work log, up to this share of what the rules leave."""
-SAID_TWICE = 1.5
-"""The factor for words that are shown twice: all in order, and the rules among them once more by themselves."""
 FRAME = 120
 """Tokens of a checkpoint's opening and headings, roughly, for use before it is written."""
 RULES_MORE = 5
 """Rules take up to one part in five fewer tokens together than one by one; what they need is estimated with that
 margin."""
-ENTRY = 10
-"""Tokens that a text or call needs in a log besides its lines, roughly: the empty line before it, its label, and its
-file in the list of files."""
 JOINTS = 24
 """Tokens of the lines that say what was left out and of what joins the parts."""
 NOTES_SHARE = 0.65
@@ -100,12 +92,11 @@ EASE_MARGIN = 0.96
 
 
 class Rooms:
-    """The rooms of one fold, in the provider's tokens as far as the meter knows them."""
+    """The rooms of one fold, in tokens."""
 
     def __init__(
         self,
-        ground: Ground,
-        meter: Meter,
+        costs: Costs,
         limits: ViewLimits,
         pins: Iterable[int] = (),
         *,
@@ -113,8 +104,8 @@ class Rooms:
         by_model: bool = True,
         clamp_user: bool = False,
     ) -> None:
-        self.ground, self.meter, self.by_model = ground, meter, by_model
-        self.clamp_user = clamp_user
+        self.costs, self.ground, self.newest = costs, costs.ground, costs.newest
+        self.by_model, self.clamp_user = by_model, clamp_user
         limit, ease = limits.most, limits.ease
         self.limit, self.pins, self.guide = limit, frozenset(pins), guide
         self.carried_tokens = self._tokens_carried(limits.target)
@@ -131,9 +122,12 @@ class Rooms:
         """The tokens to aim at, for everything but the carried message."""
 
     def _tokens_carried(self, target: int) -> int:
-        if self.newest is None or sum(_last(self.each.__getitem__, self.newest, len(self.each), target)) <= target:
+        if (
+            self.newest is None
+            or sum(_last(self.costs.each.__getitem__, self.newest, len(self.costs.each), target)) <= target
+        ):
             return 0
-        return min(self._alone, int(self.limit * CLAMPED_USER)) if self.clamp_user else self._alone
+        return min(self.costs.alone, int(self.limit * CLAMPED_USER)) if self.clamp_user else self.costs.alone
 
     def _target(self, target: int) -> int:
         """The target that was asked for, at least twice the head; but never above the target scaled to the room beside
@@ -151,34 +145,6 @@ class Rooms:
         return self.ease - self.fixed - self.carried_tokens
 
     @cached_property
-    def each(self) -> list[int]:
-        """Tokens of every message."""
-        ratio = self.meter.ratio
-        return [round(tokens * ratio) for tokens in self.meter.each(self.ground.conversation)]
-
-    def size(self, text: str) -> int:
-        return round(self.meter.text(text) * self.meter.ratio)
-
-    def _of(self, message: Message) -> int:
-        """Tokens of a message that is not in the history."""
-        return round(self.meter.message(message) * self.meter.ratio)
-
-    @cached_property
-    def newest(self) -> int | None:
-        return newest_user(self.ground.messages)
-
-    @cached_property
-    def _alone(self) -> int:
-        """Tokens of the newest user message behind a checkpoint, where it stands without results and without a
-        summary."""
-        if self.newest is None:
-            return 0
-        message = self.ground.messages[self.newest]
-        if not message.results and not retells(message):
-            return self.each[self.newest]
-        return self._of(as_carried(message))
-
-    @cached_property
     def stays(self) -> frozenset[int]:
         """The messages that stay whatever is folded: system messages and pinned ones."""
         messages = self.ground.messages
@@ -189,33 +155,18 @@ class Rooms:
     @cached_property
     def loose(self) -> list[int]:
         """Tokens of every message that can be folded; 0 for those that stay."""
-        return [0 if at in self.stays else tokens for at, tokens in enumerate(self.each)]
+        return [0 if at in self.stays else tokens for at, tokens in enumerate(self.costs.each)]
 
     @cached_property
     def fixed(self) -> int:
         """Tokens of the messages that stay, tools, the system prompt, and the project's instructions."""
-        messages = self.ground.messages
-        tokens = self.meter.head(self.ground.conversation.head)
-        tokens += sum(self.meter.message(messages[at]) for at in self.stays)
-        tokens += self.meter.message(self.guide) if self.guide else 0
-        return round(tokens * self.meter.ratio)
-
-    @cached_property
-    def words(self) -> int:
-        """About how many tokens everything the user said takes in a checkpoint, without the newest message, which
-        the view shows."""
-        past = self.ground.past.facts.of("user") if self.ground.past else ()
-        spared = self.ground.messages[self.newest] if self.newest is not None else None
-        old = (fact.text for fact in past if spared is None or fact.source != spared.identity)
-        users = (message for message in self.ground.messages[self.ground.begin :] if message.origin is Origin.USER)
-        new = (own_words(message) for message in users if message is not spared)
-        said = (text for text in (*old, *new) if text)
-        return int(sum(self.size(text) + 4 for text in said) * SAID_TWICE)
+        guides = (self.guide,) if self.guide else ()
+        return self.costs.standing((*(self.ground.messages[at] for at in self.stays), *guides))
 
     def checkpoint(self, share: float, words: int | None = None) -> int:
         """Tokens for the checkpoint: its share of the target, and more where the user's words need it."""
         base = self._base(share)
-        wanted = base // 2 + (self.words if words is None else words)
+        wanted = base // 2 + (self.costs.words if words is None else words)
         most = min(base + int(self.target * WORDS_SHARE * share), max(int(self.beside * share), self._least()))
         return min(max(base, wanted), most)
 
@@ -245,9 +196,10 @@ class Rooms:
     def _roomy(self, free: int) -> int:
         """Tokens of the longest tail that leaves room for a log of all the agent wrote before it and of some of what
         it read."""
-        begin, own, read = self.ground.begin, self._own, self._read
-        log, seen, tail = self._logged + sum(own), sum(read), 0
-        free -= self.words + FRAME + self._retold
+        begin, own = self.ground.begin, self.costs.own
+        read = [self.loose[at] if shown else 0 for at, shown in enumerate(self.costs.reading, begin)]
+        log, seen, tail = self.costs.logged + sum(own), sum(read), 0
+        free -= self.costs.words + FRAME + self.costs.retold
         for index in range(len(self.ground.messages) - 1, begin - 1, -1):
             log -= own[index - begin]
             seen -= read[index - begin]
@@ -256,44 +208,6 @@ class Rooms:
                 break
             tail += tokens
         return tail
-
-    @cached_property
-    def _read(self) -> list[int]:
-        """Tokens of each message with the answer to a call that shows a file; 0 for the others."""
-        begin, asked, found = self.ground.begin, set[str](), list[int]()
-        for index, message in enumerate(self.ground.messages[begin:], begin):
-            asked |= {call.id for call in message.calls if shows(call)}
-            shown = any(result.call_id in asked for result in message.results)
-            found.append(self.loose[index] if shown else 0)
-        return found
-
-    @cached_property
-    def _logged(self) -> int:
-        """Tokens of the agent's earlier lines, which a log is chosen from too."""
-        past = self.ground.past
-        if past is None:
-            return 0
-        own = [line for line in past.log if not line.is_tools]
-        tokens = sum(self.size(line.text) + 1 for line in own) + len({line.entry for line in own}) * ENTRY
-        return tokens or self.size(past.summary.get("context"))
-
-    @cached_property
-    def _retold(self) -> int:
-        """Tokens of the newest summary among these messages that somebody else wrote; else 0."""
-        messages = self.ground.messages
-        at = next((at for at in range(len(messages) - 1, self.ground.begin - 1, -1) if retells(messages[at])), None)
-        return 0 if at is None else self.each[at]
-
-    @cached_property
-    def _own(self) -> list[int]:
-        """Tokens that each message takes in a log in which every line stands once."""
-        found = [0] * (len(self.ground.messages) - self.ground.begin)
-        lines = {line.text: line for line in entries(self.ground.messages[self.ground.begin :])}.values()
-        for line in lines:
-            found[line.message] += self.size(line.text) + 1
-        for message, *_ in {line.entry for line in lines}:
-            found[message] += ENTRY
-        return found
 
     def left(self, share: float, cut: int, stay: int) -> int:
         """What the messages from `cut` on, which have `stay` tokens, leave of the tail's room; without a model, of
@@ -312,7 +226,7 @@ class Rooms:
             or self.newest in (*self.pins, *self.ground.pins)
         ):
             return 0
-        return self._alone
+        return self.costs.alone
 
     def inside(
         self, share: float, frame: int, facts: Facts, ledger: Ledger, left: int = 0, stay: int = 0
@@ -321,7 +235,7 @@ class Rooms:
         own notes leave, the user's words first of all. `stay` are the tokens of the messages that stay and `left`
         what these leave of the target; the rules may take what they leave of the view."""
         whole = (self.checkpoint(share) if self.by_model else left) * WHOLE
-        words, noted = needed(facts, ledger, self.size, whole)
+        words, noted = needed(facts, ledger, self.costs.size, whole)
         rules = frame + JOINTS + self._rules(facts, facts.of("rule"))
         if not self.by_model:
             return self._beside_log(frame, facts, (words, noted, rules), left, stay)
@@ -329,7 +243,7 @@ class Rooms:
         room = max(self.checkpoint(share, noted), ruled)
         room = max(room, min(room + left, CHECKPOINT_MOST))
         room = min(room, max(int((self.beside - stay) * MARGIN), ruled))  # files that need more are left out
-        noted = max(noted, notes(facts, ledger, int(room * NOTES_SHARE), self.size).tokens)
+        noted = max(noted, notes(facts, ledger, int(room * NOTES_SHARE), self.costs.size).tokens)
         least = min(self._base(share) // SUMMARY_LEAST, max(room - rules, CHECKPOINT_EVER))
         return room, max(room - frame - noted - JOINTS, least)
 
@@ -352,30 +266,30 @@ class Rooms:
         """Tokens of a checkpoint with hardly more than what must not be lost: all there are, if need be. Of a
         clamped message only the ends then count."""
         carried = min(2 * CLAMP_MARK, self.carried_tokens) if self.clamp_user else self.carried_tokens
-        most = int(self.limit * MARGIN) - self.fixed - carried - self.shown(len(self.each))
-        must = notes(Facts(facts.of("rule", "open", "approval")), Ledger(), max(most, 0), self.size).tokens
+        most = int(self.limit * MARGIN) - self.fixed - carried - self.shown(len(self.costs.each))
+        must = notes(Facts(facts.of("rule", "open", "approval")), Ledger(), max(most, 0), self.costs.size).tokens
         return max(min(frame + must + must // RULES_MORE + CHECKPOINT_EVER, most), 0)
 
     def _rules(self, facts: Facts, rules: Sequence[Fact]) -> int:
         """Tokens that these rules need; beside a log, statements that may be rules count as well."""
         stating = frozenset[int]() if self.by_model else stated(facts) - {fact.at for fact in facts.of("rule")}
         must = Facts((*rules, *(fact for fact in facts.of("user") if fact.at in stating)))
-        tokens = notes(must, Ledger(), max(self.beside, CHECKPOINT_LEAST), self.size).tokens
+        tokens = notes(must, Ledger(), max(self.beside, CHECKPOINT_LEAST), self.costs.size).tokens
         return tokens + tokens // RULES_MORE
 
     def _short(self, facts: Facts) -> int:
         """Tokens of what the user said in few words, without the rules."""
         ruling = {fact.at for fact in facts.of("rule")}
         short = [fact for fact in facts.of("user") if len(fact.text) <= SHORT and fact.at not in ruling]
-        return notes(Facts(tuple(short)), Ledger(), self.beside, self.size).tokens if short else 0
+        return notes(Facts(tuple(short)), Ledger(), self.beside, self.costs.size).tokens if short else 0
 
     def user(self, checkpoint: Message, stay: int) -> int:
         """Characters of the newest user message that there is room for beside a checkpoint; 0 where all of it has
         room."""
         if self.newest is None:
             return 0
-        free = int((self.limit - self.fixed - self._of(checkpoint) - stay) * MARGIN)
-        if self._alone <= free:
+        free = int((self.limit - self.fixed - self.costs.of(checkpoint) - stay) * MARGIN)
+        if self.costs.alone <= free:
             return 0
         free = free if self.ease == self.limit else int(free * ENDS_SHARE)
         return self._ends(self.ground.messages[self.newest], free)
@@ -385,7 +299,7 @@ class Rooms:
         one that does not. After one that is too long, less is aimed at: where a text grows denser, one would else come
         nearer and nearer from above."""
         low, high = SHORTEST_ENDS, len(as_carried(message).text)
-        fewest, most = (self._of(as_carried(message, length)) for length in (low, high))
+        fewest, most = (self.costs.of(as_carried(message, length)) for length in (low, high))
         if most <= free:  # only its pictures were too large
             return high
         aim = free
@@ -393,7 +307,7 @@ class Rooms:
             length = low + int((high - low) * max(aim - fewest, 0) / max(most - fewest, 1))
             if not low < length < high:
                 break
-            tokens = self._of(as_carried(message, length))
+            tokens = self.costs.of(as_carried(message, length))
             if tokens <= free:
                 low, fewest, aim = length, tokens, free
             else:
@@ -411,7 +325,7 @@ class Rooms:
         """Tokens of a message whose results are shortened to `most`. What stands beside them cannot be shortened."""
         tokens = self.loose[at]
         results = self.ground.messages[at].results if tokens > most else ()
-        bulk = self.size("".join(result.text for result in results)) if results else 0
+        bulk = self.costs.size("".join(result.text for result in results)) if results else 0
         return tokens - max(min(bulk, tokens) - most, 0)
 
     def is_crowded(self, cut: int, share: float) -> bool:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from foldline.core.meter import Meter, Tally
+from foldline.core.counting.meter import Meter, Tally
+from foldline.core.history.repair import Repaired
+from foldline.core.history.repairer import Repairer
 from foldline.core.policy import CacheCost, cache_cost
-from foldline.core.repair import Repaired
-from foldline.core.repairer import Repairer
 from foldline.model import Conversation, Message
 
 

@@ -14,9 +14,9 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-from foldline.core.cycles import Pairing, begins_with_thinking, open_loop, pair
-from foldline.core.keywords import pattern
+from foldline.core.history.cycles import Pairing, begins_with_thinking, open_loop, pair
 from foldline.core.strategy import Strategy
+from foldline.core.words.keywords import pattern
 from foldline.errors import MalformedInput
 from foldline.model import Grammar, Message, Notice, Origin, ToolResult
 

@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 
-from foldline.core.checkpoint import Checkpoint, Frame, Recipe
-from foldline.core.deeds import Deed
+from foldline.core.checkpoints.checkpoint import Checkpoint, Frame, Recipe
 from foldline.core.facts import Facts, facts_of, last_work, now_of
 from foldline.core.ground import Ground, within
-from foldline.core.ledger import Ledger, ledger_of
 from foldline.core.options import Options
 from foldline.core.resume import resume, tersely
+from foldline.core.said.usertext import own_words
 from foldline.core.story import Story
 from foldline.core.summarise import Span, Written
-from foldline.core.usertext import own_words
+from foldline.core.work.deeds import Deed
+from foldline.core.work.ledger import Ledger, ledger_of
 from foldline.model import Message, Origin
 
 

@@ -14,10 +14,10 @@ from copy import copy
 from itertools import chain
 from typing import NamedTuple
 
-from foldline.core.cycles import Pairer, Pairing, pair
-from foldline.core.deeds import Deed, cycle_deeds, deeds
-from foldline.core.echoes import Heard, Passages
-from foldline.core.render import EntryLimits, Glimpse, glimpse
+from foldline.core.auditing.echoes import Heard, Passages
+from foldline.core.history.cycles import Pairer, Pairing, pair
+from foldline.core.summaries.render import EntryLimits, Glimpse, glimpse
+from foldline.core.work.deeds import Deed, cycle_deeds, deeds
 from foldline.model import Grammar, Message, Origin
 
 RECORD = EntryLimits()

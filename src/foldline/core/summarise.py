@@ -13,23 +13,23 @@ from functools import cached_property
 from typing import Any
 
 from foldline.core.asking import Ask, Reply
-from foldline.core.audit import BINDING, Evidence, Finding, audit
-from foldline.core.checkpoint import Checkpoint
-from foldline.core.cycles import Pairing
-from foldline.core.deeds import Deed
-from foldline.core.echoes import Heard
+from foldline.core.auditing.audit import BINDING, Evidence, Finding, audit
+from foldline.core.auditing.echoes import Heard
+from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.core.effects import Asking
-from foldline.core.extract import VERSION, Extractor, extract
 from foldline.core.facts import Facts
-from foldline.core.instructions import compact_instructions
-from foldline.core.logtext import reread
+from foldline.core.history.cycles import Pairing
+from foldline.core.log.extract import VERSION, Extractor, extract
+from foldline.core.log.logtext import reread
 from foldline.core.options import Options, Writer
-from foldline.core.prompts import merge_request, prompt, repair_request, summary_request, version_of
 from foldline.core.receipt import WRITTEN, Attempt, together
-from foldline.core.render import BRIEF, Chunk, EntryLimits, chunks, fence
 from foldline.core.story import RECORD, Voices, voices_in
-from foldline.core.styles import STYLES, Style
-from foldline.core.summary import Summary, accept, render
+from foldline.core.summaries.instructions import compact_instructions
+from foldline.core.summaries.prompts import merge_request, prompt, repair_request, summary_request, version_of
+from foldline.core.summaries.render import BRIEF, Chunk, EntryLimits, chunks, fence
+from foldline.core.summaries.styles import STYLES, Style
+from foldline.core.summaries.summary import Summary, accept, render
+from foldline.core.work.deeds import Deed
 from foldline.errors import CallerError, Overflow, SummaryError
 from foldline.model import Message
 

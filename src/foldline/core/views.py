@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from foldline.core.checkpoint import Checkpoint
-from foldline.core.cycles import Pairing
+from foldline.core.checkpoints.checkpoint import Checkpoint
+from foldline.core.counting.meter import Meter
 from foldline.core.effects import ViewPlan
 from foldline.core.facts import attached_to
 from foldline.core.fold import as_carried, newest_user, prove, with_cycles
 from foldline.core.ground import Ground, behind, front_again, silent_before
-from foldline.core.meter import Meter
+from foldline.core.history.cycles import Pairing
+from foldline.core.history.repair import Repaired, repair
 from foldline.core.options import Options
 from foldline.core.prune import PruneSettings
-from foldline.core.repair import Repaired, repair
+from foldline.core.said.usertext import guide_in
 from foldline.core.stubbing import only, stubbed
-from foldline.core.usertext import guide_in
 from foldline.model import Notice
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from itertools import accumulate
 
-from foldline.core.cycles import inside, pair
+from foldline.core.history.cycles import inside, pair
 from foldline.evals.splits import meter
 from foldline.evals.strategies import Strategy
 from foldline.model import Conversation

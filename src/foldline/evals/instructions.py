@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from foldline.core.cycles import inside, pair
+from foldline.core.history.cycles import inside, pair
 from foldline.evals.said import squeezed
 from foldline.evals.splits import meter
 from foldline.model import Conversation, Message, Origin, Text

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from foldline.compactor import Compactor
-from foldline.core.budget import Budget
-from foldline.core.meter import Meter
+from foldline.core.counting.budget import Budget
+from foldline.core.counting.meter import Meter
 from foldline.core.policy import CACHE_READ, CACHE_WRITE
 from foldline.errors import CannotFit
 from foldline.evals import said

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from foldline import sources, validators
-from foldline.core.meter import Meter
-from foldline.core.repair import repair
+from foldline.core.counting.meter import Meter
+from foldline.core.history.repair import repair
 from foldline.dialects.convert import REQUESTS, api_of, as_request, convert
 from foldline.errors import InputError
 from foldline.evals import said

@@ -25,8 +25,8 @@ import zstandard
 import foldline
 from foldline import sources
 from foldline.compactor import Compactor
-from foldline.core.budget import Budget
-from foldline.core.meter import Meter
+from foldline.core.counting.budget import Budget
+from foldline.core.counting.meter import Meter
 from foldline.core.prune import PruneSettings, prune
 from foldline.core.select import Strategy as Selection
 from foldline.core.select import select
@@ -48,8 +48,8 @@ GROUP = "foldline.strategies"
 Kind: TypeAlias = Literal["ours", "baseline", "floor", "attack", "plugin", "real"]
 RULER = (
     *("evals", "dialects", "validators", "errors.py", "model.py", "sources.py", "tokens.py"),
-    *("core/cycles.py", "core/estimate.py", "core/images.py", "core/mend.py", "core/meter.py", "core/prefix.py"),
-    *("core/repair.py", "core/sizes.py"),
+    *(f"core/counting/{name}.py" for name in ("estimate", "images", "meter", "sizes")),
+    *(f"core/history/{name}.py" for name in ("cycles", "mend", "prefix", "repair")),
 )
 """The code that reads, cuts and measures: every row depends on it, whatever the strategy."""
 DOORS = frozenset({"cli", "mcp", "proxy", "tools", "conformance.py", "testing.py"})

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from foldline.core.cycles import pair
-from foldline.core.repair import repair
+from foldline.core.history.cycles import pair
+from foldline.core.history.repair import repair
 from foldline.evals.splits import size
 from foldline.model import Conversation, Message, Origin, Part, Text, ToolResult
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from foldline.core.markup import fenced
-from foldline.core.text import head
+from foldline.core.words.markup import fenced
+from foldline.core.words.text import head
 from foldline.errors import InputError
 from foldline.model import digest
 

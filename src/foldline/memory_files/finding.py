@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from foldline.core.text import head
+from foldline.core.words.text import head
 from foldline.errors import InputError
 from foldline.memory_files.files import NAME, MemoryFile, examined, plain
 from foldline.model import Notice

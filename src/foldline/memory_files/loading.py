@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from foldline.core.text import head
+from foldline.core.words.text import head
 from foldline.errors import InputError
 from foldline.memory_files.files import MemoryFile, Section, contents, examined, plain
 from foldline.memory_files.finding import Memory

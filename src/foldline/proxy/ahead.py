@@ -16,10 +16,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from foldline.compactor import Fitted
-from foldline.core.recent import Recent
 from foldline.model import Conversation
 from foldline.proxy.health import log_failure
 from foldline.proxy.rooms import Room
+from foldline.recent import Recent
 
 ARMED = 0.60
 """Of the room: late enough that most sessions never get there, early enough that a summary is written in time."""

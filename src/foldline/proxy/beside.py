@@ -25,12 +25,12 @@ from typing import Protocol, runtime_checkable
 
 from foldline.archive.base import Backend
 from foldline.archive.history import Shelf
-from foldline.core.checkpoint import Checkpoint
+from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, Save
-from foldline.core.recent import Recent
 from foldline.errors import ArchiveError, Busy
 from foldline.model import Conversation, Message
 from foldline.proxy.health import log_failure
+from foldline.recent import Recent
 
 AT_ONCE = 64
 """Conversations in one transaction: more save little, and whoever reads the archive waits for all of them."""

@@ -13,10 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from foldline.compactor import Fitted
-from foldline.core.budget import Budget
-from foldline.core.meter import Meter
-from foldline.core.repairer import Repairer
-from foldline.core.returned import Returned
+from foldline.core.checkpoints.returned import Returned
+from foldline.core.counting.budget import Budget
+from foldline.core.counting.meter import Meter
+from foldline.core.history.repairer import Repairer
 from foldline.model import Conversation, Message, Text, ToolCall, ToolResult
 from foldline.proxy.skim import GLANCE
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 
 from foldline import dialects
 from foldline.compactor import Compactor, Fitted
-from foldline.core.recent import Recent
 from foldline.errors import CannotFit
 from foldline.model import Conversation, Message, Notice
 from foldline.proxy.beside import Kept
 from foldline.proxy.health import log_failure
 from foldline.proxy.rooms import Room
+from foldline.recent import Recent
 
 VIEWS = 32
 """Conversations whose last view is held in memory."""

@@ -25,10 +25,9 @@ from typing import Any
 from foldline.archive.base import Backend
 from foldline.callers import Caller
 from foldline.compactor import Compactor, Fitted
-from foldline.core import budget as core
-from foldline.core.meter import Meter, Tally
+from foldline.core.counting import budget as core
+from foldline.core.counting.meter import Meter, Tally
 from foldline.core.prune import PruneSettings
-from foldline.core.recent import Recent
 from foldline.core.resume import Abilities
 from foldline.drive import Glass
 from foldline.errors import Overflow
@@ -37,6 +36,7 @@ from foldline.models import Budget, lookup
 from foldline.proxy.beside import Beside, Kept, project_of, scope_of
 from foldline.proxy.calm import Ease
 from foldline.proxy.signals import Silent
+from foldline.recent import Recent
 from foldline.recovery import Windows, believed
 from foldline.tokens import meter_for
 

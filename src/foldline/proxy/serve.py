@@ -22,7 +22,7 @@ from typing import Any
 from foldline.archive.base import Backend
 from foldline.archive.memory import MemoryArchive
 from foldline.callers import Caller
-from foldline.core.budget import Budget
+from foldline.core.counting.budget import Budget
 from foldline.errors import FoldlineError, InputError
 from foldline.model import Notice
 from foldline.proxy.guard import Guard, new_secret

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from foldline import dialects
 from foldline.compactor import Fitted
-from foldline.core.meter import Tally
+from foldline.core.counting.meter import Tally
 from foldline.dialects import jsontext
 from foldline.dialects.base import RequestDialect
 from foldline.errors import BudgetError, CallerError, InputError, Overflow, TooDeep, TooLarge

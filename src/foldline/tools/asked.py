@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from foldline.core.text import head
+from foldline.core.words.text import head
 from foldline.tools.shown import Refused, whole_characters
 from foldline.tools.table import Schema, Tool
 

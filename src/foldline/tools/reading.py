@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from foldline.archive.base import SessionInfo, Stored
 from foldline.archive.history import lines
-from foldline.core.checkpoint import Checkpoint
+from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.model import REF_LENGTH, Media, Message, Opaque, Origin, Part, Text, Thinking, ToolCall, ToolResult
 from foldline.redact import MASK
 from foldline.tools.desk import Desk

@@ -1,6 +1,6 @@
 """session_search: what was said, by its words.
 
-What queries mean is in core/searchtext.py; answering them is the archive's matter.
+What queries mean is in core/words/searchtext.py; answering them is the archive's matter.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from foldline.core.render import fence
-from foldline.core.text import head
+from foldline.core.summaries.render import fence
+from foldline.core.words.text import head
 
 PAGE = 16_000
 """Characters of a page, some 4,000 tokens: what an agent can read at once without losing sight of its task."""

@@ -1,0 +1,1 @@
+"""The audit: what a summary claims, held against what was said and done."""

@@ -1,0 +1,202 @@
+"""Checkpoints: "the history up to here may be represented by this", and the message that says so.
+
+    Summary, Facts, Ledger ── compose ──> text ── Checkpoint ──> one row in the archive
+
+A checkpoint is found again by the skeleton of the history it covers, and recognised when it comes back as input by the
+hash of its text, never by a marker. It is never changed: a better one is another row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from foldline.core.checkpoints.notes import SNAPSHOT_LENGTH, WHOLE, notes
+from foldline.core.facts import Facts
+from foldline.core.log.extract import VERSION as EXTRACT
+from foldline.core.log.loglines import LogLine
+from foldline.core.said.usertext import own_words
+from foldline.core.summaries.prompts import fill, prompt
+from foldline.core.summaries.summary import Summary, render
+from foldline.core.words.text import head
+from foldline.core.work.ledger import Ledger
+from foldline.model import REF_LENGTH, Message, Origin, Text, ToolResult, digest
+
+_SPEAKERS = {Origin.USER: "user", Origin.ASSISTANT: "assistant", Origin.TOOL: "tool output", Origin.SUMMARY: "summary"}
+SNAPSHOT = 6
+"""Messages that the snapshot shows: the last ones that were folded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How a checkpoint was made: enough to tell whether another would be the same."""
+
+    style: str = "checkpoint"
+    focus: str = ""
+    model: str = ""
+    version: str = ""
+    direction: str = "up-to"
+    kind: str = "regular"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """One row. It stands for messages `start` to `stop` of the history whose skeleton after `stop` is `skeleton`."""
+
+    text: str
+    skeleton: str
+    start: int
+    stop: int
+    recipe: Recipe
+    summary: Summary
+    facts: Facts
+    ledger: Ledger
+    generation: int = 1
+    parent: str = ""
+    scope: str = ""
+    log: tuple[LogLine, ...] = ()
+    """Where there was no model: the lines that the next log is chosen from, more of them than this one shows."""
+
+    @property
+    def ref(self) -> str:
+        """Its name: the hash of what it says and covers."""
+        return digest(f"{self.skeleton}\0{self.parent}\0{self.text}".encode("utf-8", "surrogatepass"))[:REF_LENGTH]
+
+    @property
+    def message(self) -> Message:
+        """What the model is shown: a user message by its role, a summary by its origin."""
+        return Message("user", Origin.SUMMARY, (Text(self.text),))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "text": self.text,
+            "skeleton": self.skeleton,
+            "start": self.start,
+            "stop": self.stop,
+            "recipe": asdict(self.recipe),
+            "summary": self.summary.to_dict(),
+            "facts": self.facts.to_dict(),
+            "ledger": self.ledger.to_dict(),
+            "generation": self.generation,
+            "parent": self.parent,
+            "scope": self.scope,
+            "log": [list(line) for line in self.log],
+        }
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> Checkpoint:
+        return cls(
+            **{
+                **saved,
+                "recipe": Recipe(**saved["recipe"]),
+                "summary": Summary.from_dict(saved["summary"]),
+                "facts": Facts.from_dict(saved["facts"]),
+                "ledger": Ledger.from_dict(saved["ledger"]),
+                "log": tuple(LogLine(*line) for line in saved.get("log", ())),
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What stands around a summary: how much it covers, who wrote it, how to go on, where the transcript is."""
+
+    covered: int
+    author: str
+    resume: str
+    kept_tail: bool = True
+    transcript: str = ""
+    plan: str = ""
+    user_carried: bool = False
+    """The newest user message was answered in part, and stands behind the checkpoint all the same."""
+    terse: bool = False
+    """It is written in as few words as will do: there is hardly room for more than the rules."""
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """The text of a checkpoint, how many lines of each section found no room, how many of the user's messages are
+    shown in part only, and how many of the user's rules are missing (those of plans not counted)."""
+
+    text: str
+    tokens: int
+    left_out: tuple[tuple[str, int], ...] = ()
+    in_part: int = 0
+    lost: int = 0
+
+
+def compose(
+    summary: Summary,
+    facts: Facts,
+    ledger: Ledger,
+    snapshot: str,
+    frame: Frame,
+    room: int,
+    size: Callable[[str], int],
+) -> Composed:
+    """Opening, summary, notes, snapshot, continuation. The notes take what room the rest leaves.
+
+    An extracted summary has the commands in its work log.
+    """
+    quotes = summary.version == EXTRACT
+    ledger = replace(ledger, commands=()) if quotes else ledger
+    before = [_opening(frame, quotes=quotes), render(summary)]
+    latest = f"## The latest messages before these notes\n{snapshot}" if snapshot else ""
+    after = [latest, *_closing(frame, quotes=quotes)]
+    used = sum(size(piece) + 2 for piece in (*before, *after) if piece)
+    noted = notes(facts, ledger, max(room - used, 0), size, before[1], whole=room * WHOLE)
+    text = "\n\n".join(piece for piece in (*before, noted.text, *after) if piece)
+    return Composed(text, size(text), noted.left_out, noted.in_part, noted.lost)
+
+
+def framed(frame: Frame) -> str:
+    """A checkpoint without content: only what stands around a summary."""
+    return "\n\n".join((_opening(frame, quotes=True), *_closing(frame, quotes=True)))
+
+
+def _opening(frame: Frame, *, quotes: bool) -> str:
+    covered = f"{frame.covered:,}"
+    if frame.terse:
+        return fill("resume-opening-terse", covered=covered)
+    if quotes:
+        return fill("resume-opening-quoted", covered=covered)
+    return fill("resume-opening", covered=covered, author=frame.author)
+
+
+def _closing(frame: Frame, *, quotes: bool) -> list[str]:
+    """How to go on. The messages that follow are announced only behind a model's summary: a log leads straight up to
+    them."""
+    if frame.terse:
+        return [frame.resume, prompt("resume-end").text]
+    found = [fill("resume-plan-kept", plan=frame.plan)] if frame.plan else []
+    found += [prompt("resume-carried").text] if frame.user_carried else []
+    found += [prompt("resume-kept").text] if frame.kept_tail and not quotes else []
+    if frame.transcript:
+        found.append(fill("resume-transcript", path=frame.transcript))
+    return [*found, f"## How to go on\n{frame.resume}", prompt("resume-end").text]
+
+
+def snapshot_of(messages: Sequence[Message], first: int, room: int, size: Callable[[str], int]) -> str:
+    """The last folded messages, each by its beginning, as many as fit."""
+    lines: list[str] = []
+    for index in range(len(messages) - 1, max(len(messages) - 1 - SNAPSHOT, -1), -1):
+        more = [line, *lines] if (line := _glance(messages[index], first + index + 1)) else lines
+        if size("\n".join(more)) > room:  # measured together: sizes do not add up
+            break
+        lines = more
+    return "\n".join(lines)
+
+
+def _glance(message: Message, number: int) -> str:
+    """A message with each part on one line, so that nothing in it can pass for somebody else's line."""
+    text = own_words(message) if message.origin is Origin.USER else message.text
+    calls = [f"called {call.name}({head(call.arguments, 120)})" for call in message.calls]
+    said = " ".join(" ".join((text, *calls)).split(None, SNAPSHOT_LENGTH)[:SNAPSHOT_LENGTH])  # more is never shown
+    lines = [f"[{number} {_SPEAKERS.get(message.origin, 'program')}] {head(said, SNAPSHOT_LENGTH)}"] if said else []
+    lines += [f"[{number} tool output] `{_first_line(result)}`" for result in message.results]
+    return "\n".join(lines)
+
+
+def _first_line(result: ToolResult) -> str:
+    return head(next((line for line in result.text.splitlines() if line.strip()), ""), SNAPSHOT_LENGTH // 2)

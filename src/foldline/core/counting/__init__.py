@@ -1,0 +1,1 @@
+"""Counting tokens: of text, pictures, messages; and the budget they are held against."""

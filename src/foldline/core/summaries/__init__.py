@@ -1,0 +1,1 @@
+"""Summaries: their styles and headings, the prompts that ask for them, and how they are read."""

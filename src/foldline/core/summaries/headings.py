@@ -1,0 +1,74 @@
+"""Which section of a style a line opens, by whatever name, number or mark a model gives the heading.
+
+    line, style ── opens ──> HeadingLine (heading, what follows on the line) or None
+
+Headings by mark (`## Goal`, `**Goal**`) are always looked for; labels (`Goal: …`) only where a text has no `#` at all,
+for the same words also begin ordinary lines.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from foldline.core.summaries.styles import Heading, Style, plain
+
+LONGEST = 120
+"""Characters of a heading at most: what is longer is prose."""
+SPARE_WORDS = 2
+"""Words that a heading may have besides those of the section it means."""
+
+_MARKED = re.compile(r" {0,3}(?:#{1,6}[ \t\xa0]+|#{2,6}(?!#))(?P<title>\S.*)", re.S)
+_BOLD = re.compile(r" {0,3}(?:\d{1,2}[.)][ \t]+)?\*\*(?P<title>[^*]{1,120})\*\*:?[ \t\r]*$")
+_LABEL = re.compile(
+    r" {0,3}(?:\d{1,2}[.)][ \t]+|[-*+•][ \t]+(?=\*\*))?(?:\*\*)?(?P<title>[A-Z][A-Za-z&' ]{2,60})(?:\*\*)?:"
+    r"(?:\*\*)?(?P<text>.*)",
+    re.S,
+)
+
+
+class HeadingLine(NamedTuple):
+    """The section a line opens, and the text that follows the heading on it."""
+
+    heading: Heading
+    text: str = ""
+
+
+def opens(line: str, style: Style, *, loose: bool = False) -> HeadingLine | None:
+    """The section that begins on this line, if one does. With `loose`, a bare label is enough."""
+    marked = _MARKED.match(line)
+    if marked:
+        return _marked(marked["title"], style)
+    bold = _BOLD.match(line)
+    if bold:
+        return _opened(named(bold["title"], style))
+    label = _LABEL.match(line) if loose else None
+    return _opened(named(label["title"], style), label["text"]) if label else None
+
+
+def _marked(title: str, style: Style) -> HeadingLine | None:
+    heading = named(title, style)
+    if heading:
+        return HeadingLine(heading)
+    name, colon, text = title.partition(":")
+    return _opened(_by_name(name, style), text) if colon else None
+
+
+def _opened(heading: Heading | None, text: str = "") -> HeadingLine | None:
+    return HeadingLine(heading, text.strip()) if heading else None
+
+
+def named(title: str, style: Style) -> Heading | None:
+    """The section a title means: by its name, by another name, or by having all the words of a name and few others."""
+    found = _by_name(title, style)
+    if found or len(title) > LONGEST:
+        return found
+    words = set(plain(title).split()) - {"and"}
+    for wanted, heading in style.words:
+        if wanted <= words and len(words) <= len(wanted) + SPARE_WORDS:
+            return heading
+    return None
+
+
+def _by_name(title: str, style: Style) -> Heading | None:
+    return style.names.get(plain(title)) if len(title) <= LONGEST else None

@@ -1,0 +1,1 @@
+"""Words and letters: text in plain forms, names in it, marks around it, secrets in it."""
