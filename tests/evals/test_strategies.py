@@ -62,7 +62,7 @@ def test_the_version_of_a_row_is_that_of_all_code_that_makes_it(made_by, version
     root = Path(found.foldline.__file__).parent
     known = {root / name for name in version}
     inside = {Path(path) for path in used if Path(path).name != "__init__.py"}
-    assert root / "core" / "cycles.py" in inside
+    assert root / "core" / "history" / "cycles.py" in inside
     assert [path for path in inside if not known & {path, *path.parents}] == []
 
 
