@@ -212,12 +212,13 @@ class Attempts:
     def _written(
         self, cut: int, span: Span, room: int, options: Options, rooms: Rooms
     ) -> Generator[Asking, list[Any], Written]:
-        """The summary of a span, shortened to its room. What a model wrote for the same cut is used again."""
+        """The summary of a span; one by a model is shortened to its room, and used again for the same cut."""
         written = self.by_model.get(cut)
         if written is None:
             written = yield from summarise(span, options, room, rooms.costs.size)
             self.asked += written.attempts
-            if options.writers and written.author in (writer.name for writer in options.writers):
-                self.by_model[cut] = written
+            if written.author == EXTRACTED:  # it was chosen for this room
+                return replace(written, attempts=self.asked)
+            self.by_model[cut] = written
         short = shorten(written.summary, room, rooms.costs.size)
         return replace(written, summary=short.summary, attempts=self.asked, left_out=short.left_out)
