@@ -78,6 +78,15 @@ def test_lone_surrogates_have_a_reference_too():
     assert replace(CHECKPOINT, text="\ud800").ref != replace(CHECKPOINT, text="\ud801").ref
 
 
+def test_half_a_surrogate_pair_is_shown_as_a_sign_that_can_be_sent():
+    half = "\ud83d"
+    facts = Facts((Fact("rule", f"Never {half} that.", "s", 3),))
+    text = composed(facts=facts, snapshot=f"[12 user] go {half} on", summary=SUMMARY.with_section("goal", half)).text
+    assert text.encode().decode() == text
+    assert "Never \ufffd that." in text
+    assert text.count("\ufffd") == 3
+
+
 def test_its_message_is_a_summary_under_the_users_name():
     message = CHECKPOINT.message
     assert (message.role, message.origin, message.text) == ("user", Origin.SUMMARY, "the text")

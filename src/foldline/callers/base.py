@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from foldline.callers.retry import Answer, Clock, Outcome, Post, Retry, Step, persist
 from foldline.callers.sending import Call, asend, send
 from foldline.core.asking import Ask, Reply
+from foldline.core.words.text import sendable
 from foldline.errors import AuthRejected, CallerError, InvalidSetting, Refused, StreamBroken
 from foldline.overflow import overflow_in, understand
 
@@ -190,11 +191,7 @@ def checked(url: str) -> str:
 
 def encoded(fields: Mapping[str, Any]) -> bytes:
     """JSON in UTF-8; halves of surrogate pairs, which no provider takes, become U+FFFD."""
-    text = json.dumps(fields, ensure_ascii=False)
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+    return sendable(json.dumps(fields, ensure_ascii=False)).encode()
 
 
 def _decoded(name: str, body: bytes) -> Mapping[str, Any] | CallerError:

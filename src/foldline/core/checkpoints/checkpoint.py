@@ -19,7 +19,7 @@ from foldline.core.log.loglines import LogLine
 from foldline.core.said.usertext import own_words
 from foldline.core.summaries.prompts import fill, prompt
 from foldline.core.summaries.summary import Summary, render
-from foldline.core.words.text import head
+from foldline.core.words.text import head, sendable
 from foldline.core.work.ledger import Ledger
 from foldline.model import REF_LENGTH, Message, Origin, Text, ToolResult, digest
 
@@ -146,7 +146,7 @@ def compose(
     after = [latest, *_closing(frame, quotes=quotes)]
     used = sum(size(piece) + 2 for piece in (*before, *after) if piece)
     noted = notes(facts, ledger, max(room - used, 0), size, before[1], whole=room * WHOLE)
-    text = "\n\n".join(piece for piece in (*before, noted.text, *after) if piece)
+    text = sendable("\n\n".join(piece for piece in (*before, noted.text, *after) if piece))
     return Composed(text, size(text), noted.left_out, noted.in_part, noted.lost)
 
 

@@ -62,6 +62,15 @@ def tail(text: str, length: int) -> str:
     return text[start:]
 
 
+def sendable(text: str) -> str:
+    """The text with U+FFFD for each half of a surrogate pair, which no provider takes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
 def _inside(text: str, at: int) -> bool:
     """The position lies inside a grapheme: before a mark that joins what precedes it, or behind a joiner."""
     if not 0 < at < len(text):

@@ -14,6 +14,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from foldline.core.words.text import sendable
+
 LONGEST = 2_000_000
 """Characters of a result that is parsed at most."""
 _LOOK = 2_000
@@ -26,8 +28,6 @@ _FRAME = frozenset(
     | {"duration", "durationms", "durationseconds", "timedout", "truncated", "interrupted", "signal", "pid"}
 )
 _KEY = re.compile(r"\"(?:output|stdout|stderr)\"\s*:", re.I)
-_LONE = re.compile("[\ud800-\udfff]")
-"""Half of a surrogate pair, which cannot be sent: it is left where a client cut the text."""
 
 
 class Unpacked(NamedTuple):
@@ -52,7 +52,7 @@ def unpacked(text: str) -> Unpacked:
     if not all(isinstance(part, str) for part in parts):  # what is said in another form would be lost
         return Unpacked(text)
     said = "\n".join(part.rstrip("\n") for part in parts if part.strip())
-    return Unpacked(_LONE.sub("\ufffd", said), all(told))
+    return Unpacked(sendable(said), all(told))
 
 
 def stated(text: str) -> bool | None:
