@@ -75,6 +75,17 @@ def test_whatever_a_caller_raises_is_told_as_a_value(error):
         assert isinstance(answers[0], CallerError)
 
 
+@pytest.mark.parametrize("given", [None, "## Goal", b"## Goal", {"text": "## Goal"}, Reply(None), Reply(["## Goal"])])
+def test_a_caller_that_gives_no_reply_with_a_text_is_told_as_a_value(given):
+    class Careless(FakeCaller):
+        def ask(self, ask):
+            return given
+
+    for (answer,) in both(lambda: asking(1), World(MemoryArchive(), {"model": Careless()})):
+        assert isinstance(answer, CallerError)
+        assert str(answer).startswith("the caller gave ")
+
+
 def test_what_a_caller_of_anyone_s_raised_can_be_found():
     key = "sk-ant-api03-" + "A1b2C3d4" * 8
 

@@ -152,16 +152,25 @@ async def _aask_all(effect: Asking, world: World) -> Answers:
 
 def _answer(ask: Ask, world: World) -> Reply | CallerError:
     try:
-        return world.callers[ask.who].ask(ask)
+        return _replied(world.callers[ask.who].ask(ask))
     except Exception as error:  # anyone may write a caller: no error of it may cost the user the turn
         return _as_value(error)
 
 
 async def _aanswer(ask: Ask, world: World) -> Reply | CallerError:
     try:
-        return await world.callers[ask.who].aask(ask)
+        return _replied(await world.callers[ask.who].aask(ask))
     except Exception as error:  # as above; a cancellation is no Exception, and goes through
         return _as_value(error)
+
+
+def _replied(answer: object) -> Reply:
+    """What a caller gave, which is to be a Reply with a text: SDKs give None where a model wrote none."""
+    if not isinstance(answer, Reply):
+        raise CallerError(f"the caller gave {type(answer).__name__}, not foldline.core.asking.Reply")
+    if not isinstance(answer.text, str):
+        raise CallerError(f"the caller gave a Reply whose text is {type(answer.text).__name__}, not str")
+    return answer
 
 
 def _as_value(error: Exception) -> CallerError:
