@@ -37,6 +37,9 @@ def found(*texts):
         "## Compact instruction",
         "**Compact Instructions**",
         "**Compact instructions:**",
+        "## 3. Compact Instructions",
+        "## Compacting instructions",
+        "## When compacting",
     ],
 )
 def test_the_heading_may_have_any_level_case_and_mark(heading):
@@ -65,6 +68,26 @@ def test_a_section_goes_to_the_next_heading_of_its_level():
     assert found(SECTION) == "Keep SQL.\n- and paths"
     text = "## Compact Instructions\na\n### Detail\nb\n```\n## no heading\n```\n# Up\nc"
     assert found(text) == "a\n### Detail\nb\n```\n## no heading\n```"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("When compacting, always keep the list of changed files.", None),
+        ("- When compacting, keep:\n  - ports\n  - paths", None),
+        ("When you are compacting the conversation, keep the SQL\nand the paths.", None),
+        ("1. **When summarizing this session:** be short", None),
+        ("* when you compact: be short", None),
+        ("When compacting the database, run VACUUM.", ""),
+        ("Say so when compacting, please.", ""),
+        ("```\nWhen compacting, keep SQL.\n```", ""),
+    ],
+)
+def test_a_sentence_may_be_an_instruction_by_itself(text, said):
+    expected = text if said is None else said
+    assert found(f"# Project\n\n- Use tabs.\n{text}\n\nMore.\n") == expected
+    assert found(f"{text}\n- Use tabs." if text[0] in "-1*" else text) == expected
+    assert found(f"## Compact Instructions\n{text}") == text.strip()
 
 
 @pytest.mark.parametrize(
@@ -106,7 +129,7 @@ def test_whatever_is_written_it_is_bounded_and_taken_from_there(texts, marks):
     assert len(text) <= LONGEST + 60 * (len(texts) + 1)
 
 
-@pytest.mark.parametrize("piece", ["# ", "#", "```\n", "## Compact Instructions\n", " ", "# a\n"])
+@pytest.mark.parametrize("piece", ["# ", "#", "```\n", "## Compact Instructions\n", " ", "# a\n", "When compacting,\n"])
 def test_a_hostile_file_takes_linear_time(piece):
     start = time.perf_counter()
     found(piece * (200_000 // len(piece)))

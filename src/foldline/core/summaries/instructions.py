@@ -1,4 +1,4 @@
-"""Compaction instructions that a project or a user wrote down: a section headed "Compact Instructions" or the like.
+"""Compaction instructions that a project or a user wrote: a section of that name, or "When compacting, keep …".
 
     messages, memory files ── compact_instructions ──> text for the request
 
@@ -19,6 +19,9 @@ from foldline.model import Message, Origin
 LONGEST = 2_000
 """Characters of all such sections together: more would crowd out the request they belong to."""
 
+LONGEST_PARAGRAPH = 20
+"""Lines of a sentence that is such an instruction, with the list below it."""
+
 _BORDER = re.compile(
     r"^[ \t]*(?:</?(?:system-reminder|INSTRUCTIONS|user_instructions)>|Contents of [^\n]{1,500}:|"
     r"IMPORTANT: this context may or may not[^\n]*)[ \t\r]*$",
@@ -30,7 +33,18 @@ _HEADING = re.compile(
 )
 BOLD = 7
 """The level of a heading that is only in bold type: it ranks below all others."""
-_TITLE = re.compile(r"\W*(?:compact(?:ion)?|summary|summari[sz]ation) instructions?\W*", re.I)
+_TITLE = re.compile(
+    r"\W*(?:\d{1,3}[.)] )?\W*"
+    r"(?:(?:compact(?:ion|ing)?|summary|summari[sz](?:ation|ing)) instructions?|when compacting)\W*",
+    re.I,
+)
+_WHEN = re.compile(
+    r" {0,3}(?P<mark>(?:[-*+]|\d{1,3}[.)])[ \t]+)?\**when (?:you(?: are|['’]re)? )?"
+    r"(?:compact(?:ing)?(?: (?:the|this|our) (?:conversation|context|session|history))?|"
+    r"summari[sz](?:e|ing) (?:the|this|our) (?:conversation|context|session|history))\**[,:]",
+    re.I,
+)
+"""How a sentence begins that is such an instruction by itself, as the manuals of coding agents recommend."""
 
 
 def compact_instructions(messages: Sequence[Message], memory_texts: Iterable[str] = ()) -> str:
@@ -55,10 +69,11 @@ def _shortened(section: str, room: int) -> str:
 
 
 def _sections(text: str) -> Iterator[str]:
-    """The text under each such heading, up to the next heading of its level. A line of code is never a heading."""
+    """The text under each such heading, up to the next heading of its level; and each such sentence outside of these.
+    A line of code is neither."""
     lines = text.split("\n")
     level, section = 0, list[str]()
-    for line, inside in zip(lines, fenced(lines), strict=True):
+    for at, (line, inside) in enumerate(zip(lines, fenced(lines), strict=True)):
         heading = None if inside else _HEADING.match(line)
         depth = len(heading["marks"] or "") or BOLD if heading else 0
         if heading and (not level or depth <= level):
@@ -67,4 +82,15 @@ def _sections(text: str) -> Iterator[str]:
             level = depth if _TITLE.fullmatch(heading["title"] or heading["bold"]) else 0
         elif level:
             section.append(line)
+        elif not inside and (when := _WHEN.match(line)):
+            yield "\n".join(_paragraph(lines, at, is_item=when["mark"] is not None))
     yield from filter(None, ["\n".join(section).strip()])
+
+
+def _paragraph(lines: Sequence[str], at: int, *, is_item: bool) -> Iterator[str]:
+    """A line and what goes on from it: up to an empty line or a heading, and in a list up to the next item."""
+    yield lines[at].strip()
+    for line in lines[at + 1 : at + LONGEST_PARAGRAPH]:
+        if not line.strip() or _HEADING.match(line) or (is_item and not line[0].isspace()):
+            return
+        yield line.rstrip()
