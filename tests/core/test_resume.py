@@ -91,6 +91,14 @@ def test_approval_is_strict_and_comes_before_going_on_without_questions(kind, si
     assert (strict in text, free in text) == (approval, not approval and not questions)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_agent_that_is_to_go_on_without_questions_is_not_told_to_ask_one(kind):
+    asked = prompt("resume-unclear").text
+    assert asked not in resume(Manner(kind, silent=True, questions=False))
+    assert (asked in resume(Manner(kind, silent=True))) is (kind in ("regular", "emergency"))
+    assert (asked in resume(Manner(kind, True, approval=True, questions=False))) is (kind in ("regular", "emergency"))
+
+
 def test_approval_says_to_wait_before_every_execution_and_to_batch_nothing():
     text = prompt("resume-approval").text
     assert "Before every single execution, wait" in text

@@ -69,7 +69,8 @@ def _body(manner: Manner, abilities: Abilities) -> str:
     memory = _memory(abilities) if manner.kind == "regular" else ""
     if manner.kind == "regular" and not manner.silent:
         return fill(name, steps=_numbered(_search(abilities, "resume-search-regular"), memory))
-    return fill(name, search=_search(abilities, "resume-search"), memory=memory)
+    unclear = prompt("resume-unclear").text if manner.questions or manner.approval else ""
+    return fill(name, search=_search(abilities, "resume-search"), memory=memory, unclear=unclear)
 
 
 def _numbered(*optional: str) -> str:
