@@ -106,6 +106,16 @@ def test_what_was_quoted_before_stands_with_the_newer_words_of_its_kind():
     ]
 
 
+def test_what_came_last_is_told_once_and_so_is_a_file():
+    latest = "## The latest messages before these notes"
+    newer = f"{latest}\n[9 user] ok\n\n<modified-files>\nrows.py\nlast.py\n</modified-files>"
+    earlier = [*TOLD[:-1], latest, "[5 user] go on"]
+    found = retold(quoting(earlier, newer), 10_000)
+    assert "[5 user] go on" not in found
+    assert "[9 user] ok" in found
+    assert found[found.index("## modified-files") :] == ["## modified-files", "rows.py", "last.py"]
+
+
 def test_quoting_what_was_quoted_changes_nothing():
     assert retold(quoting(retold(quoting(TOLD), 10_000)), 10_000) == TOLD
 

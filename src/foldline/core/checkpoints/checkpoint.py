@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from foldline.core.checkpoints.notes import SNAPSHOT_LENGTH, WHOLE, notes
+from foldline.core.checkpoints.pieces import LATEST
 from foldline.core.facts import Facts
 from foldline.core.log.extract import VERSION as EXTRACT
 from foldline.core.log.loglines import LogLine
@@ -142,7 +143,7 @@ def compose(
     quotes = summary.version == EXTRACT
     ledger = replace(ledger, commands=()) if quotes else ledger
     before = [_opening(frame, quotes=quotes), render(summary)]
-    latest = f"## The latest messages before these notes\n{snapshot}" if snapshot else ""
+    latest = f"## {LATEST}\n{snapshot}" if snapshot else ""
     after = [latest, *_closing(frame, quotes=quotes)]
     used = sum(size(piece) + 2 for piece in (*before, *after) if piece)
     noted = notes(facts, ledger, max(room - used, 0), size, before[1], whole=room * WHOLE)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from foldline.core.checkpoints.pieces import TITLES
+from foldline.core.checkpoints.pieces import LATEST, TITLES
 from foldline.core.log.extract import LOG
 from foldline.core.log.logtext import moved_in
 from foldline.core.said.usertext import BEGINS, ENDS
@@ -156,8 +156,10 @@ def _sections(notes: str) -> dict[str, list[str]]:
         said = "\n".join(line for title in (RULES, DECISIONS, SAID) for line in found.get(title, ()))
         found[SAID] = [*(line for line in found.pop(GOAL, []) if not _is_begun(line, said)), *found.get(SAID, [])]
     for title, told in earlier.items():
-        if title != TASKS or title not in found:  # only the newest list says how the tasks stand
-            found[title] = [*told, *found.get(title, [])]
+        if title in (TASKS, LATEST) and title in found:
+            continue  # only the newest says how the tasks stand, and what came last
+        both = [*told, *found.get(title, [])]
+        found[title] = list(dict.fromkeys(both)) if _FILES.match(title) else both
     return found
 
 

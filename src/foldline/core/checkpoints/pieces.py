@@ -57,6 +57,8 @@ TITLES: Mapping[str, str] = {
     "commands": "Commands run",
     "waiting": "Waiting for the user",
 }
+LATEST = "The latest messages before these notes"
+"""The heading of the snapshot, which is no note."""
 RANKS: Mapping[str, float] = {
     "waiting": 0,
     "first tasks": 0,  # short, and what is being done
