@@ -53,6 +53,26 @@ def test_what_follows_a_marked_heading_on_its_line_is_text(line, text):
 
 
 @pytest.mark.parametrize(
+    ("line", "key_and_text"),
+    [
+        ("## Next Steps: run tests", ("next", "run tests")),
+        ("## Immediate Task: CONTINUE: run tests", ("immediate", "CONTINUE: run tests")),
+        ("### Immediate Task — CONTINUE: run all tests now", ("immediate", "CONTINUE: run all tests now")),
+        ("## Critical Context - port 5432", ("context", "port 5432")),
+        ("## Key Decisions Made: SQLite", ("decisions", "SQLite")),
+        ("## 3. In Progress：tests", ("active", "tests")),
+        ("**Next Steps: run tests**", ("next", "run tests")),
+        ("## **Next Steps: run tests**", ("next", "run tests")),
+        ("## **Next Steps**: run **all** tests", ("next", "run **all** tests")),
+        ("## Summary: Next Steps", ("next", "")),
+        ("## Key Decisions Made:", ("decisions", "")),
+    ],
+)
+def test_no_word_behind_a_heading_of_several_words_is_lost(line, key_and_text):
+    assert key(line) == key_and_text
+
+
+@pytest.mark.parametrize(
     "line", ["Goal:", "1. Goal:", "Goal: ship", "**Goal:** ship", "2) Goal: ship", "**Goal**: ship", "- **Goal**: ship"]
 )
 def test_bare_labels_are_found_only_where_they_will_do(line):
@@ -75,6 +95,8 @@ def test_bare_labels_are_found_only_where_they_will_do(line):
         "# " + "x" * 300,
         "## " + "Goal " * 60,
         "## Weather: Goal",
+        "## Weather - Goal",
+        "**Goal: x**",
         "| Goal |",
     ],
 )

@@ -20,6 +20,7 @@ SPARE_WORDS = 2
 
 _MARKED = re.compile(r" {0,3}(?:#{1,6}[ \t\xa0]+|#{2,6}(?!#))(?P<title>\S.*)", re.S)
 _BOLD = re.compile(r" {0,3}(?:\d{1,2}[.)][ \t]+)?\*\*(?P<title>[^*]{1,120})\*\*:?[ \t\r]*$")
+_BEFORE_TEXT = re.compile(r"(?P<colon>[:：])|[ \t]+[-–—][ \t]+")
 _LABEL = re.compile(
     r" {0,3}(?:\d{1,2}[.)][ \t]+|[-*+•][ \t]+(?=\*\*))?(?:\*\*)?(?P<title>[A-Z][A-Za-z&' ]{2,60})(?:\*\*)?:"
     r"(?:\*\*)?(?P<text>.*)",
@@ -41,17 +42,20 @@ def opens(line: str, style: Style, *, loose: bool = False) -> HeadingLine | None
         return _marked(marked["title"], style)
     bold = _BOLD.match(line)
     if bold:
-        return _opened(named(bold["title"], style))
+        return _marked(bold["title"], style) if named(bold["title"], style) else None
     label = _LABEL.match(line) if loose else None
     return _opened(named(label["title"], style), label["text"]) if label else None
 
 
 def _marked(title: str, style: Style) -> HeadingLine | None:
-    heading = named(title, style)
-    if heading:
-        return HeadingLine(heading)
-    name, colon, text = title.partition(":")
-    return _opened(_by_name(name, style), text) if colon else None
+    """The section that a whole title means, or what stands before a colon or a dash in it: then the rest is text."""
+    heading, mark = _by_name(title, style), _BEFORE_TEXT.search(title)
+    if heading is None and mark:
+        name, text = title[: mark.start()], title[mark.end() :].strip()
+        before = named(name, style) if mark["colon"] else _by_name(name, style)
+        if before:
+            return HeadingLine(before, text.removesuffix("**") if name.count("**") == 1 else text)
+    return _opened(heading or named(title, style))
 
 
 def _opened(heading: Heading | None, text: str = "") -> HeadingLine | None:
