@@ -135,6 +135,13 @@ def test_an_empty_report_still_shows_intent_and_state():
         ("**File:** a.py\n**Change:** x", (CodeChange("a.py", "x"),)),
         ("- file: a.py\n  change: x\n  rationale: y\n- file: b.py", (CodeChange("a.py", "x", "y"), CodeChange("b.py"))),
         ("- did x\n- did y\n  well", (CodeChange("", "did x"), CodeChange("", "did y\nwell"))),
+        ("**File: a.py**\n- Change: x\n__File: b.py__", (CodeChange("a.py", "x"), CodeChange("b.py"))),
+        ("1. File: a.py\n   Change: x\n2. File: b.py", (CodeChange("a.py", "x"), CodeChange("b.py"))),
+        (
+            "1. **a.py**\n   - Change: x\n2. b.py:\n   - Impact: y",
+            (CodeChange("a.py", "x"), CodeChange("b.py", "", "", "y")),
+        ),
+        ("- **a.py**:\n  - **Change**: **x**\n- did y", (CodeChange("a.py", "**x**"), CodeChange("", "did y"))),
         ("just words\non two lines", (CodeChange("", "just words\non two lines"),)),
         ("### File: a.py\n- **Change**: x\n  more\n- **Change**: again", (CodeChange("a.py", "x\nmore\nagain"),)),
         ("### File: a.py\n\n- **Impact**: NONE", (CodeChange("a.py"),)),
@@ -170,7 +177,10 @@ def test_what_says_nothing_is_empty_and_no_item():
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "[1]", '"x"', '{"intent": 1}', '{"decisions": [1]}', '{"changes": [1]}', '{"nope": ""}', "[" * 100_000],
+    [
+        *("", "[]", "[1]", '"x"', '{"intent": 1}', '{"decisions": [1]}', '{"changes": [1]}', '{"nope": ""}'),
+        *('{"decisions": "abc"}', '{"intent": ["x"]}', '{"changes": [{"file": ["a.py"]}]}', "[" * 100_000),
+    ],
 )
 def test_a_damaged_save_says_so(text):
     with pytest.raises(MalformedInput, match="not a saved report"):

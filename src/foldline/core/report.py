@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -22,9 +22,11 @@ from foldline.errors import MalformedInput
 _INDENT = "  "
 _LABELS = ("file", "change", "rationale", "impact", "error", "location", "solution", "prevention")
 _LABEL = re.compile(
-    rf"\s*(?:#{{1,6}}[ \t]*|[-*+][ \t]+)?[*_]*(?P<label>{'|'.join(_LABELS)})[*_]*[ \t]*:[*_]*(?P<text>.*)",
+    rf"\s*(?:#{{1,6}}[ \t]*|(?:[-*+]|\d{{1,3}}[.)])[ \t]+)?(?P<opens>[*_]*)(?P<label>{'|'.join(_LABELS)})"
+    r"(?P<closes>[*_]*[ \t]*:[*_]*)(?P<text>.*)",
     re.I | re.S,
 )
+_BOLD = re.compile(r"\*\*(?P<text>[^*]+?):?\*\*:?")
 _MARKED = re.compile(r"#{1,6}[ \t]+(?P<text>.*)", re.S)
 
 
@@ -123,7 +125,12 @@ class Report:
 
 def _clean_fields(value: CodeChange | SolvedError | Report) -> None:
     for field in fields(value):
-        object.__setattr__(value, field.name, _clean(getattr(value, field.name)))
+        given = getattr(value, field.name)
+        if isinstance(given, (tuple, list)) != isinstance(field.default, tuple):
+            raise TypeError(
+                f"{field.name} is {'a list' if isinstance(field.default, tuple) else 'a text'}, not {given!r}"
+            )
+        object.__setattr__(value, field.name, _clean(given))
 
 
 def _clean(value: Any) -> Any:
@@ -133,7 +140,7 @@ def _clean(value: Any) -> Any:
         return tuple(item for item in map(_clean, value) if item)
     if isinstance(value, (CodeChange, SolvedError)):
         return value
-    raise TypeError(f"{value!r} is neither text nor a list of texts")
+    raise TypeError(f"{value!r} is no text")
 
 
 def _listed(items: Iterable[str], *, numbered: bool = False) -> str:
@@ -174,29 +181,41 @@ def _is_label(line: str) -> bool:
 
 
 def _blocks(text: str, labels: tuple[str, ...], plain: str) -> list[dict[str, str]]:
-    """Blocks of labelled fields. The first label or a heading opens a block; so does an item where no label is in
-    use."""
+    """Blocks of labelled fields. The first label or a heading opens a block; so does an item where the first label is
+    not in use: what stands in it before other labels is the name."""
     blocks: list[dict[str, list[str]]] = []
-    now, listed = "", False
+    now, listed, unnamed = "", False, False
     for line in text.split("\n") if text else ():
         label, said = _labelled(line, labels)
         item = ITEM.match(line) if not label else None
         if label == labels[0] or not blocks or (item and listed):
             blocks.append({name: [] for name in labels})
-            now, listed = label or plain, not label
+            now, listed, unnamed = label or plain, not label, item is not None
         if label:
-            now = label
+            if unnamed and label != labels[0]:
+                name, blocks[-1][plain] = _named(blocks[-1][plain]), []
+                blocks[-1][labels[0]] = [name]
+            now, unnamed = label, False
         elif now == labels[0] and not listed and not line.startswith(_INDENT):
             now = labels[1]  # what stands below a heading is not part of it
         blocks[-1][now].append(said if label else _plain_line(line, item if listed else None))
     return [{name: "\n".join(lines) for name, lines in block.items()} for block in blocks]
 
 
+def _named(lines: Sequence[str]) -> str:
+    """The lines of an item as a name, such as `**a.py**:`."""
+    text = "\n".join(lines).strip()
+    bold = _BOLD.fullmatch(text)
+    return bold["text"] if bold else text.removesuffix(":")
+
+
 def _labelled(line: str, labels: tuple[str, ...]) -> tuple[str, str]:
     """The field a line opens and what it says there; "" when it opens none."""
     match = _LABEL.match(line)
     if match and match["label"].lower() in labels:
-        return match["label"].lower(), match["text"].lstrip(" \t")
+        text = match["text"].lstrip(" \t")  # `**File: a.py**` is bold as a whole
+        whole = match["opens"] and match["closes"].strip() == ":"
+        return match["label"].lower(), text.rstrip().removesuffix(match["opens"]) if whole else text
     marked = _MARKED.match(line)
     return (labels[0], marked["text"]) if marked else ("", "")
 
