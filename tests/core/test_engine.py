@@ -16,6 +16,7 @@ from foldline.core.effects import Asking, Keep, Known, Recall, Recalled, Save, V
 from foldline.core.engine import Thread, turn
 from foldline.core.options import Options, Writer
 from foldline.core.prune import PruneSettings
+from foldline.core.summaries.prompts import prompt
 from foldline.errors import Busy, CannotFit, Full, Overflow, RateLimited
 from foldline.model import Message, Origin, Text, ToolCall
 from foldline.sources import write
@@ -303,7 +304,11 @@ def test_a_previous_checkpoint_too_long_for_the_summariser_is_read_in_pieces_too
     assert not any("There is a checkpoint already" in ask.prompt for ask in asks), "none shows the whole of it"
 
 
-def test_only_the_piece_with_the_previous_checkpoint_is_told_of_one():
+@pytest.mark.parametrize(
+    ("style", "name", "told"),
+    [("checkpoint", "update", "update"), ("full", "up-to", "previous"), ("report", "report", "previous")],
+)
+def test_only_the_piece_with_the_previous_checkpoint_is_told_of_one(style, name, told):
     session = long_session()
     first = play(steps(session), [(Keep, None), (Recall, None), (Save, None)])
     for number in range(12, 40):
@@ -314,13 +319,14 @@ def test_only_the_piece_with_the_previous_checkpoint_is_told_of_one():
         asks.extend(effect.asks)
         return [Reply(SUMMARY) for _ in effect.asks]
 
-    options = opted(ROOM, model=Writer("small", window=6_000))
+    options = opted(ROOM, model=Writer("small", window=6_000), style=style)
     view = driven(steps(session, options), {Recall: lambda _: Recalled(first.plan, first.checkpoint), Asking: answered})
-    told = [("[previous checkpoint]\n" in ask.prompt, "There is a checkpoint already" in ask.prompt) for ask in asks]
-    assert told[0] == (True, True)
-    assert len(told) > 2
-    assert set(told[1:]) == {(False, False)}
-    assert view.checkpoint.recipe.version == "update/1"
+    said = prompt(told).text.partition("\n")[0]
+    shown = [("[previous checkpoint]\n" in ask.prompt, said in ask.prompt) for ask in asks]
+    assert shown[0] == (True, True)
+    assert len(shown) > 2
+    assert set(shown[1:]) == {(False, False)}
+    assert view.checkpoint.recipe.version == prompt(name).version
 
 
 def test_what_the_user_wants_of_summaries_holds_for_later_ones_too():

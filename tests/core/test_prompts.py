@@ -50,8 +50,13 @@ def test_every_request_is_as_it_was(name):
 def test_a_request_with_wishes_a_merge_and_a_repair_are_as_they_were():
     wished = summary_request("checkpoint", RECORD, focus="the parser", instructions="- keep SQL\n- short")
     same_as_snapshot("wishes", wished)
+    same_as_snapshot("previous", summary_request("brief", RECORD, previous=True))
     same_as_snapshot("merge", merge_request("checkpoint", ["a", "b"], RECORD, focus="the parser"))
     same_as_snapshot("repair", repair_request(summary_request("brief", RECORD), "the reply has no text"))
+
+
+def test_an_update_says_itself_that_there_are_notes_already():
+    assert summary_request("update", RECORD, previous=True) == summary_request("update", RECORD)
 
 
 def all_requests(focus="", instructions=""):

@@ -164,7 +164,8 @@ class _Desk:
         earlier = self._in_pieces(room)
         asks = [self._ask(self._fenced(text), self._fresh) for text in earlier]
         first = self.request if not earlier else self._fresh
-        asks += [self._ask(self._record(piece, not earlier), first) for piece in pieces[:1]]
+        opens = span.previous is not None and not earlier
+        asks += [self._ask(self._record(piece, opens), first, previous=opens) for piece in pieces[:1]]
         asks += [self._ask(self._fenced(piece.text), self._fresh) for piece in pieces[1:]]
         ahead = 1 if careful and len(asks) > 1 else 0
         summaries = (yield from self._answers(asks[:ahead])) if ahead else []
@@ -287,7 +288,7 @@ class _Desk:
         return [f"[previous checkpoint, part {number} of {count}]\n{text}" for number, text in enumerate(texts, 1)]
 
     def _record(self, piece: Chunk, opens: bool) -> str:
-        if self.span.previous and opens:
+        if opens:
             return self._fenced(f"[previous checkpoint]\n{self._previous[0]}\n\n[since then]\n{piece.text}")
         return self._fenced(piece.text)
 
@@ -299,7 +300,7 @@ class _Desk:
         """The request for a record without a checkpoint before it: a later piece, or several summaries to be merged."""
         return "checkpoint" if self.request == "update" else self.request
 
-    def _ask(self, record: str, name: str) -> Ask:
+    def _ask(self, record: str, name: str, *, previous: bool = False) -> Ask:
         return self._to(
             summary_request(
                 name,
@@ -307,6 +308,7 @@ class _Desk:
                 focus=self.options.focus,
                 instructions=self.instructions,
                 max_tokens=self.reply_tokens,
+                previous=previous,
             )
         )
 
@@ -315,7 +317,8 @@ class _Desk:
 
     def _overhead(self) -> int:
         """Tokens of a request besides its record: the prompts, the previous checkpoint, and the reply."""
-        names = ("system", "frame", "analysis", "reminder", "focus", "project", self.request)
+        earlier = ["previous"] if self.span.previous and self.request != "update" else []
+        names = ("system", "frame", "analysis", "reminder", "focus", "project", self.request, *earlier)
         fixed = sum(self.size(prompt(name).text) for name in names)
         previous = 0 if self._is_long else self._previous[1]
         return fixed + previous + self.size(self.options.focus + self.instructions) + self.reply_tokens + AROUND

@@ -53,9 +53,12 @@ def summary_request(
     focus: str = "",
     instructions: str = "",
     max_tokens: int = REPLY_TOKENS,
+    previous: bool = False,
 ) -> Ask:
-    """The request for a summary: what is wanted, how to think, the record, and the reminder last of all."""
-    pieces = [prompt(name).text, *_wishes(focus, instructions), prompt("analysis").text, record]
+    """The request for a summary: what is wanted, how to think, the record, and the reminder last of all. `previous`
+    says that the record opens with an earlier summary, which the request of an update says by itself."""
+    earlier = [prompt("previous").text] if previous and name != "update" else []
+    pieces = [prompt(name).text, *earlier, *_wishes(focus, instructions), prompt("analysis").text, record]
     return _ask(pieces, max_tokens)
 
 
