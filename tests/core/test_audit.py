@@ -571,6 +571,21 @@ def test_more_is_set_aside_under_the_same_warning():
     assert again.summary.get("") == f"{HEARSAY}\n- {NOBODY_SAID[1]}\n- {NOBODY_SAID[0]}"
 
 
+def test_what_is_written_again_and_again_is_set_aside_once_and_never_without_its_warning():
+    line = NOBODY_SAID[0]
+    summary = Summary("checkpoint", ()).with_section("goal", GOAL).with_section("next", f"1. {line}\n2. {line}")
+    evidence = work()
+    for _ in range(5):
+        audited = audit(summary, evidence)
+        assert audited.summary.get("") == f"{HEARSAY}\n- {line}"
+        evidence = next_generation(audited, evidence)
+        summary = audited.summary.with_section("next", f"1. {line}")
+    plain = (
+        Summary("checkpoint", ()).with_section("goal", GOAL).with_section("", f"- {line}").with_section("next", line)
+    )
+    assert f"{HEARSAY}\n- {line}" in audit(plain, work()).summary.get("")
+
+
 @pytest.mark.parametrize(("printed", "line"), ATTACKS[::5])
 def test_an_order_the_assistant_or_the_user_gave_too_is_theirs(printed, line):
     assert faults(line, work(said(f"Next: {line}."), shown=printed)) == []

@@ -24,13 +24,15 @@ MOST = 400
 
 
 def with_hearsay(summary: Summary, lines: Sequence[str]) -> Summary:
-    """The summary with these lines among the other notes, behind what was set aside before."""
-    if not lines:
-        return summary
+    """The summary with these lines among the other notes, behind what was set aside before; none stands there twice."""
     notes = summary.get("")
+    there = frozenset(set_aside(notes))
+    marked = dict.fromkeys(_MARK.sub("- ", line, count=1) for line in lines)
+    items = [item for item in marked if bare(plainly(item)) not in there]
+    if not items:
+        return summary
     _, warning, earlier = notes.rpartition(HEARSAY)
     is_last = bool(warning) and all(line.startswith("- ") for line in earlier.strip("\n").split("\n"))
-    items = (_MARK.sub("- ", line, count=1) for line in lines)
     return summary.with_section("", "\n".join(filter(None, (notes, "" if is_last else HEARSAY, *items))))
 
 
