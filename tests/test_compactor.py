@@ -270,6 +270,23 @@ def test_compact_folds_what_fit_would_leave():
     assert maker.fit(session.request()).messages == folded.messages, "and the fold holds from then on"
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_fold_that_nobody_asked_for_knows_an_agent_amid_its_work_from_one_between_turns(dialect):
+    amid = working(30, dialect)
+    between = working(30, dialect).user("And now the writer, please.")
+    assert compactor().fit(amid.request()).checkpoint.recipe.kind == "mid-loop"
+    assert compactor().fit(between.request()).checkpoint.recipe.kind == "regular"
+    assert compactor().compact(amid.request(), kind="regular").checkpoint.recipe.kind == "regular"
+
+
+def test_words_of_the_users_beside_a_result_begin_a_turn():
+    request = working(30).request()
+    said = {"type": "text", "text": "And now the writer, please."}
+    last = {**request["messages"][-1], "content": [*request["messages"][-1]["content"], said]}
+    fitted = compactor().fit({**request, "messages": [*request["messages"][:-1], last]})
+    assert fitted.checkpoint.recipe.kind == "regular"
+
+
 @pytest.mark.parametrize("model", [None, FakeCaller([SUMMARY])])
 @given(st.lists(st.integers(60, 2_500), min_size=2, max_size=4), st.booleans())
 def test_what_was_folded_can_be_folded_smaller_though_nothing_is_new(model, sizes, comes_back):

@@ -7,10 +7,13 @@ The words are in prompts/resume-*.md. A tool is named only when the agent has it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
+from foldline.core.said.usertext import own_words
 from foldline.core.summaries.prompts import fill, prompt
+from foldline.model import Message
 
 Kind: TypeAlias = Literal["regular", "mid-loop", "emergency", "post-tool", "manual"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -38,6 +41,13 @@ class Manner:
     """The agent may ask the user; else it is told to go on without asking, unless approval is required."""
     waits: bool = False
     """The agent has asked, and nothing came after its question: it is told to wait for an answer."""
+
+    def at_end_of(self, messages: Sequence[Message]) -> Manner:
+        """The manner for a fold that nobody asked for: behind a tool's result the agent is in the middle of its work,
+        and else between turns."""
+        last = messages[-1] if messages else None
+        works = last is not None and last.results and not own_words(last)
+        return replace(self, kind="mid-loop" if works else "regular")
 
 
 def resume(manner: Manner, abilities: Abilities | None = None) -> str:
