@@ -24,6 +24,7 @@ from foldline.core.work.deeds import ANSWERS, Deed
 from foldline.core.work.errors_seen import FORGOTTEN, REFUSED, is_open, since, troubles
 from foldline.core.work.plans import LISTED, latest_tasks, listed
 from foldline.core.work.reaching import reached
+from foldline.core.work.running import ended_by, running
 from foldline.model import Media, Message, Origin
 
 Kind: TypeAlias = Literal[
@@ -36,6 +37,7 @@ Kind: TypeAlias = Literal[
     "listed",
     "error",
     "reached",
+    "running",
     "approval",
     "immediate",
     "doing",
@@ -60,8 +62,8 @@ ENDING = 1_000
 _RAN = "<bash-input>"
 """How the message begins that Claude Code sends when the user runs a command beside the agent: it answers no
 question."""
-MOST = {"error": 48, "reached": 24}
-"""How many errors and deeds are carried along: the newest."""
+MOST = {"error": 48, "reached": 24, "running": 24}
+"""How many errors, deeds and names of what runs are carried along: the newest."""
 
 
 class Fact(NamedTuple):
@@ -79,7 +81,8 @@ class Fact(NamedTuple):
     """Other words that belong to the fact, such as the question before a decision."""
     key: str = ""
     """What a later fact about the same thing is recognised by: the number of a task that the agent updates (its text
-    may stand in an earlier span), what was tried when an error came, or the command that reached beyond the files."""
+    may stand in an earlier span), what was tried when an error came, the command that reached beyond the files, or the
+    name of what runs in the background. (With no text it has ended.)"""
 
     def _about(self, *kinds: Kind) -> str:
         return self.about if self.kind in kinds else ""
@@ -171,14 +174,17 @@ class Facts:
 
 
 def _told_again(later: Facts) -> Callable[[Fact], bool]:
-    """A test for facts that later facts replace: an error that is cured by now or came once more, and a deed that
-    was done again where only the last counts."""
+    """A test for facts that later facts replace: an error that is cured by now or came once more, a deed that was done
+    again where only the last counts, and what ran and is heard of again."""
     errors, deeds = later.of("error"), later.of("reached")
     seen = {(fact.source, fact.text) for fact in errors}
     failed = {fact.key for fact in errors if fact.key and fact.cure != REFUSED}
     done = {fact.repeatable for fact in deeds} - {""}
+    named = {fact.key for fact in later.facts if fact.kind == "running"}
 
     def is_told(fact: Fact) -> bool:
+        if fact.kind == "running":
+            return fact.key in named or not fact.text
         if fact.kind == "error":
             return (fact.source, fact.text) in seen or (is_open(fact.cure) and fact.key in failed)
         return fact.repeatable in done
@@ -211,6 +217,7 @@ def facts_of(messages: Sequence[Message], done: Sequence[Deed], *, first: int = 
         *_tasks(messages, done, first, start),
         *_troubles(messages, done, first, start),
         *_reached(messages, done, first, start),
+        *_running(said, messages, done, first, start),
         *_now(said, messages),
         *_earlier(said),
     )
@@ -310,6 +317,14 @@ def _reached(messages: Sequence[Message], done: Sequence[Deed], first: int, star
         yield Fact("reached", deed.text, messages[at].identity, first + at, deed.kind, deed.by)
 
 
+def _running(said: _Said, messages: Sequence[Message], done: Sequence[Deed], first: int, start: int) -> Iterator[Fact]:
+    """What runs in the background, and, without a text, what has ended: it may have begun in an earlier span."""
+    seen = ((first + one.message - start, one.name, one.what) for one in running(done))
+    told = ((at, name, "") for at, message in said if message.role == "user" for name in ended_by(message.text))
+    last = {name: (at, what) for at, name, what in sorted((*seen, *told))}
+    yield from (Fact("running", what, messages[at - first].identity, at, "", name) for name, (at, what) in last.items())
+
+
 def _now(said: _Said, messages: Sequence[Message]) -> Iterator[Fact]:
     """What the user asked last, what the assistant did since or ended with, and what it waits for."""
     newest = next((index for index in range(len(said) - 1, -1, -1) if own_words(said[index][1])), -1)
@@ -366,13 +381,15 @@ def _earlier(said: _Said) -> Iterator[Fact]:
 
 def now_of(messages: Sequence[Message], done: Sequence[Deed], *, first: int = 0, start: int = 0) -> Facts:
     """The facts of a span that say how things stand: tasks, errors, deeds, what is asked and awaited."""
+    said = _said(messages, first)
     states = (
         *_tasks(messages, done, first, start),
         *_troubles(messages, done, first, start),
         *_reached(messages, done, first, start),
-        *_now(_said(messages, first), messages),
+        *_running(said, messages, done, first, start),
+        *_now(said, messages),
     )
-    return Facts(tuple(fact for fact in _in_order(states) if fact.text))
+    return Facts(tuple(fact for fact in _in_order(states) if fact.text or fact.kind == "running"))
 
 
 def _speaks(message: Message) -> bool:

@@ -39,7 +39,10 @@ BINDING = frozenset(
 """Sections that tell the next model what to do, or what the user said."""
 OWN_HEADINGS = frozenset(
     {
-        *(plain(TITLES[section]) for section in ("rules", "earlier", "decisions", "said", "commits", "waiting")),
+        *(
+            plain(TITLES[section])
+            for section in ("rules", "earlier", "decisions", "said", "commits", "waiting", "running")
+        ),
         "notes on the conversation so far",
         "what the user said in order",
         "the latest messages before these notes",

@@ -56,6 +56,7 @@ TITLES: Mapping[str, str] = {
     "errors": "Errors met",
     "commands": "Commands run",
     "waiting": "Waiting for the user",
+    "running": "Started in the background",
 }
 LATEST = "The latest messages before these notes"
 """The heading of the snapshot, which is no note."""
@@ -65,6 +66,7 @@ RANKS: Mapping[str, float] = {
     "rules": 0,
     "stated": 0.3,  # short, and perhaps a rule that no list of words knows
     "plan": 0.5,  # rules of a plan that is not shown as a whole: a single rule comes first
+    "running": 0.9,  # short, and only by its name can the agent ask after it
     "tasks": 1,
     "decisions": 2,
     "said": 3,  # nothing else can bring the user's words back
@@ -144,6 +146,10 @@ def states(facts: Facts, summary_text: str = "") -> Iterator[Piece]:
     for fact in facts.of("approval"):
         text = f"- The assistant asked, and has no answer yet: {quoted(fact.text)} [{fact.at + 1}]"
         yield Piece("waiting", text, RANKS["waiting"], PRESSING, fact.at)
+    for fact in facts.of("running"):
+        what = in_ticks(on_one_line(beginning(fact.text, LONGEST_COMMAND)))
+        text = f"- {in_ticks(fact.key)}: {what}, not seen to end [{fact.at + 1}]"
+        yield Piece("running", text, RANKS["running"], fact.at, fact.at)
     errors = facts.of("error")
     fresh = [fact for fact in errors if fact.cure in ("", REFUSED)][-FRESH_ERRORS:]
     fresh += [fact for fact in errors if fact.cure not in ("", REFUSED, LEFT)][-FRESH_CURED:]

@@ -1,0 +1,91 @@
+"""What goes on in the background: shells and agents that were started, until they are seen to end.
+
+    deeds ── running ──> Running, …          text ── ended_by ──> the name of what a client says has ended
+
+They have names, by which alone the agent can ask what became of them, and which stand nowhere but in the answer to the
+call that started them. Whether one that nobody asked after is still at work is not known here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from foldline.core.work.deeds import Deed
+from foldline.core.work.tools import bare_name, hands_over
+
+_LOOK = 1_000
+"""Characters at the beginning of a result in which a name or an end is sought."""
+_NAME = r"(?P<name>[\w-]{1,80})"
+_STARTED = re.compile(
+    rf"^(?:Command running in background with ID|Process running with session ID):? {_NAME}"
+    rf"|^Async agent launched[^\n]*\n\s*agent ?Id: {_NAME.replace('name', 'agent')}",
+    re.M | re.I,
+)
+_HELPER = re.compile(rf'"(?:agent|thread)_?id"\s*:\s*"{_NAME}"', re.I)
+"""The name in the answer of a tool that hands work to another agent, and does not wait for its report."""
+_BY_NAME = ("bash_id", "shell_id", "task_id", "agent_id", "agentId", "session_id", "ids", "agent_ids", "target")
+"""Arguments that name what runs."""
+_STOPS = frozenset({"killshell", "killbash", "taskstop", "killtask", "closeagent", "stopagent", "killsession"})
+_ENDED = r"<status>(?:completed|failed|killed|stopped|cancelled|error)</status>"
+_OVER = re.compile(
+    rf"{_ENDED}|^Process exited with |"
+    r'"(?:completed|errored|shutdown|not_found)"|'
+    r"^(?:Error: )?No (?:shell|task|process|session|agent)\b[^\n]{0,80}\bfound",
+    re.M,
+)
+_NOTICE = re.compile(rf"<task-notification>\s*<task-id>{_NAME}</task-id>.{{0,2000}}?{_ENDED}", re.S)
+"""How Claude Code tells that something in the background has ended."""
+_TOLD = ("description", "task_name", "name", "message", "prompt")
+"""Arguments that say what another agent is to do, the shortest first."""
+
+
+class Running(NamedTuple):
+    """What runs under a name, and the message that says so; `what` is "" once it has ended."""
+
+    name: str
+    what: str
+    message: int
+
+
+def running(done: Iterable[Deed]) -> tuple[Running, ...]:
+    """Everything that was started or has ended, each name once, as it was last seen."""
+    found: dict[str, Running] = {}
+    for deed in done:
+        if deed.result is None:
+            continue
+        asked, text = tuple(_asked_after(deed)), deed.result.text[:_LOOK]
+        if asked:
+            if bare_name(deed.call.name) in _STOPS or _OVER.search(text):
+                found.update((name, Running(name, "", deed.answer)) for name in asked)
+        elif name := _started(deed, text):
+            found[name] = Running(name, _what(deed), deed.answer)
+    return tuple(found.values())
+
+
+def _asked_after(deed: Deed) -> Iterator[str]:
+    """The names in the arguments of a call."""
+    arguments = deed.call.parsed()
+    for value in (arguments.get(key) for key in _BY_NAME):
+        yield from (
+            str(name) for name in (value if isinstance(value, list) else [value]) if isinstance(name, str | int)
+        )
+
+
+def _started(deed: Deed, text: str) -> str:
+    if found := _STARTED.search(text):
+        return found["name"] or found["agent"]
+    helper = _HELPER.search(text) if hands_over(deed.call) and not deed.failed else None
+    return helper["name"] if helper else ""
+
+
+def _what(deed: Deed) -> str:
+    arguments = deed.call.parsed()
+    told = (arguments.get(key) for key in _TOLD)
+    return deed.command.strip() or next((text for text in told if text and isinstance(text, str)), deed.call.name)
+
+
+def ended_by(text: str) -> Iterator[str]:
+    """The names of what a client's notice says has ended."""
+    yield from (notice["name"] for notice in _NOTICE.finditer(text)) if "<task-notification>" in text else ()

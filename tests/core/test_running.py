@@ -1,0 +1,115 @@
+"""What was started in the background is known by its name until it is seen to end, through any number of folds."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from foldline import Budget, Compactor, sources
+from foldline.core.facts import Facts
+from foldline.core.history.cycles import pair
+from foldline.core.work.deeds import deeds
+from foldline.core.work.running import ended_by, running
+from foldline.testing import FakeCaller, Session
+
+DIALECTS = ("anthropic", "openai-chat", "openai-responses", "gemini")
+SERVER = ("Bash", {"command": "npm run dev", "run_in_background": True}, "Command running in background with ID: b7f3")
+AGENT = (
+    "Task",
+    {"description": "write docs", "prompt": "Write all of it.", "run_in_background": True},
+    "Async agent launched successfully.\nagentId: a1b2c3d (internal ID)\nThe agent is working in the background.",
+)
+PROCESS = (
+    "exec_command",
+    {"cmd": "make watch"},
+    "Chunk ID: 1\nWall time: 1 seconds\nProcess running with session ID 309\nOutput:\n",
+)
+SPAWNED = ("spawn_agent", {"message": "port the tests"}, '{"agent_id":"thr_9"}')
+NOTICE = "<task-notification>\n<task-id>{}</task-id>\n<status>{}</status>\n<summary>x</summary>\n</task-notification>"
+
+
+def used(session, *steps):
+    for name, arguments, result in steps:
+        session.tools((name, json.dumps(arguments), result))
+    return session
+
+
+def found(*steps):
+    messages = used(Session().user("Go."), *steps).conversation().messages
+    grammar = sources.read(Session().user("Go.").request(), "anthropic").grammar
+    return {one.name: one.what for one in running(deeds(messages, pair(messages, grammar)))}
+
+
+def test_each_agents_way_of_starting_something_is_known():
+    assert found(SERVER, AGENT, PROCESS, SPAWNED) == {
+        "b7f3": "npm run dev",
+        "a1b2c3d": "write docs",
+        "309": "make watch",
+        "thr_9": "port the tests",
+    }
+
+
+@pytest.mark.parametrize(
+    ("start", "name", "end"),
+    [
+        (SERVER, "b7f3", ("KillShell", {"shell_id": "b7f3"}, "Successfully killed shell: b7f3")),
+        (SERVER, "b7f3", ("BashOutput", {"bash_id": "b7f3"}, "<status>completed</status>\n<stdout>ok</stdout>")),
+        (SERVER, "b7f3", ("BashOutput", {"bash_id": "b7f3"}, "No shell found with ID: b7f3")),
+        (
+            AGENT,
+            "a1b2c3d",
+            ("TaskOutput", {"task_id": "a1b2c3d"}, "<task_id>a1b2c3d</task_id>\n<status>failed</status>"),
+        ),
+        (PROCESS, "309", ("write_stdin", {"session_id": 309, "chars": ""}, "Process exited with code 0\nOutput:\n")),
+        (SPAWNED, "thr_9", ("wait", {"ids": ["thr_9"]}, '{"status":{"thr_9":{"completed":"All ported."}}}')),
+        (SPAWNED, "thr_9", ("close_agent", {"agent_id": "thr_9"}, "{}")),
+    ],
+)
+def test_it_is_over_once_a_call_that_names_it_says_so(start, name, end):
+    assert found(start, end) == {name: ""}
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        ("BashOutput", {"bash_id": "b7f3"}, "<status>running</status>\n<stdout>ready</stdout>"),
+        ("BashOutput", {"bash_id": "other"}, "<status>completed</status>"),
+        ("Read", {"file_path": "log"}, "<status>completed</status>"),
+        ("Read", {"file_path": "log"}, "a log says:\nCommand running in the background"),
+    ],
+)
+def test_it_goes_on_while_nothing_says_that_it_ended(later):
+    assert found(SERVER, later)["b7f3"] == "npm run dev"
+
+
+def test_a_clients_notice_names_what_ended():
+    assert list(ended_by(f"{NOTICE.format('b7f3', 'completed')} and {NOTICE.format('a1', 'failed')}")) == ["b7f3", "a1"]
+    assert list(ended_by(NOTICE.format("b7f3", "running"))) == []
+    assert list(ended_by("<task-notification>" * 50_000)) == []
+
+
+def talk(session, first, last):
+    for number in range(first, last):
+        session.tools(("Bash", json.dumps({"command": f"cat part_{number}"}), f"line {number}\n" * 60))
+        session.assistant(f"Part {number} is read.")
+    return session
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("model", [None, FakeCaller()])
+def test_every_fold_names_it_until_it_ends(dialect, model):
+    session = used(Session(dialect).user("Go."), SERVER, AGENT)
+    compactor = Compactor(Budget(window=12_000, reserve=1_000), model=model)
+    for fold in range(4):
+        talk(session, 12 * fold, 12 * fold + 12)
+        text = compactor.compact(session.request(), to=2_500).checkpoint.text
+        assert "- `b7f3`: `npm run dev`, not seen to end [3]" in text
+        assert text.count("`a1b2c3d`: `write docs`") == 1
+    used(session, ("KillShell", {"shell_id": "b7f3"}, "Successfully killed shell: b7f3"))
+    session.user(NOTICE.format("a1b2c3d", "completed"))
+    assert "not seen to end" not in compactor.compact(session.request(), to=2_500).checkpoint.text
+    folded = compactor.compact(talk(session, 60, 80).request(), to=2_500)
+    assert "not seen to end" not in folded.checkpoint.text
+    assert folded.checkpoint.facts.of("running") == ()
+    assert Facts.from_dict(folded.checkpoint.facts.to_dict()) == folded.checkpoint.facts
