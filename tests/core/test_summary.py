@@ -47,6 +47,13 @@ def test_rendering_and_parsing_are_inverse(summary):
     assert parse(render(summary), STYLES[summary.style], summary.version) == summary
 
 
+@pytest.mark.parametrize("form", ["**{}**\n", "**{}:**\n", "{}:\n"])
+def test_the_immediate_task_keeps_its_first_word_where_headings_have_no_marks(form):
+    told = {"Goal": "Sort it.", "Next Steps": "1. test", "Immediate Task": "CONTINUE: the test\nContinue: and run it"}
+    reply = "\n\n".join(form.format(title) + text for title, text in told.items())
+    assert accept(Reply(reply), CHECKPOINT).immediate_task == told["Immediate Task"]
+
+
 @given(texts, styles)
 @settings(deadline=None)
 def test_any_text_is_parsed_and_what_was_parsed_is_stable(text, style):

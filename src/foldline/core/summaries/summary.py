@@ -207,11 +207,13 @@ def _sections(text: str, style: Style) -> tuple[list[Section], bool]:
 
 
 def _from_markdown(lines: Sequence[str], style: Style, loose: bool) -> Iterator[Section]:
-    """Splits at headings outside code. A heading the style does not know stays inside the section above it."""
+    """Splits at headings outside code. A heading the style does not know stays inside the section above it, and so
+    does a bare label that names that section again, such as `CONTINUE: …` below the immediate task."""
     now, text = None, list[str]()
     for line, inside in zip(lines, fenced(lines), strict=True):
         opened = None if inside else opens(line, style, loose=loose)
-        if opened:
+        again = opened is not None and now is not None and opened.heading == now.heading and not opens(line, style)
+        if opened and not again:
             yield from _closed(now, text)
             now, text = opened, [opened.text]
         else:
