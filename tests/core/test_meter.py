@@ -485,6 +485,18 @@ def test_counting_other_conversations_does_not_lose_the_report():
     assert meter.count(conversation).tokens == 600
 
 
+@given(st.integers(1, 40))
+def test_counting_a_beginning_does_not_lose_the_report(length):
+    meter = Meter(Words())
+    conversation = talk(*(f"{number} " + "word " * 20 for number in range(40)))
+    meter.learn(conversation, Usage(1_100))
+    grown = conversation.append(user("and on"))
+    before = meter.count(grown)
+    meter.count(grown.with_messages(grown.messages[:length]))
+    assert meter.count(grown) == before
+    assert before.anchored
+
+
 def test_a_report_that_comes_late_still_serves():
     meter = Meter(Words())
     first = talk("word " * 500)

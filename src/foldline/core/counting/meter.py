@@ -244,13 +244,14 @@ class Meter:
         """The track that shares most messages with these, and the report that does."""
         base, longest, anchor = _EMPTY, 0, None
         for track in (*self._recent, *self._learnt):
+            reaches = anchor.shared if anchor else 0
+            if len(track.messages) <= longest and (track.anchor is None or track.anchor.shared <= reaches):
+                continue  # it cannot share more
             same = shared(track.messages, messages)
             if same > longest:
                 base, longest = track, same
-            if track.anchor and (reach := min(same, track.anchor.shared)) > (anchor.shared if anchor else 0):
+            if track.anchor and (reach := min(same, track.anchor.shared)) > reaches:
                 anchor = track.anchor._replace(shared=reach)
-            if anchor and longest == len(base.messages) and track is base:
-                break
         return (base, longest), anchor
 
 
