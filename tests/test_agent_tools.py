@@ -453,6 +453,12 @@ def test_what_cannot_be_folded_is_left(live):
     assert "Nothing was folded" in call("compact_now", {}, short)
 
 
+def test_where_all_is_folded_already_none_is_claimed(live):
+    told = [call("compact_now", {}, live[2]) for _ in range(6)]
+    assert told[0].startswith("Folded: ")
+    assert told[-1] == "Nothing was folded: there is nothing to fold. Go on as you are."
+
+
 # The table
 
 

@@ -603,6 +603,29 @@ def test_a_preview_with_any_argument_of_a_fold_is_one_of_a_fold():
         assert compactor().preview(request, **how).reason == "asked for"
 
 
+def test_the_reason_of_a_receipt_tells_why_nothing_was_done():
+    maker, small = compactor(), Session(system="You are careful.").user("hello")
+    receipt = maker.compact(small.request()).receipt
+    assert (receipt.action, receipt.reason) == ("rest", "a fold would make it no smaller")
+    above_the_mark = compactor().fit(Session().user("word " * 2_700).request()).receipt
+    assert (above_the_mark.action, above_the_mark.tokens_before > ROOM.at(ROOM.prune_at)) == ("rest", True)
+    assert above_the_mark.reason.endswith("% of 3,500, but no more results are worth shortening")
+
+
+def test_the_reason_of_a_fold_after_a_refusal_is_the_refusal():
+    maker = compactor(Budget(window=40_000))
+    again = maker.on_overflow(maker.fit(working().request()), too_long(9_000, 8_000))
+    assert (again.receipt.action, again.receipt.reason) == ("compact", "the provider refused the request as too long")
+
+
+def test_where_the_reply_takes_the_room_the_error_says_so():
+    request, tight = {**working().request(), "system": "Be careful. " * 400}, Budget(window=300, reserve=60)
+    with pytest.raises(CannotFit, match="a larger window, a smaller system prompt"):
+        compactor(tight).fit(request)
+    with pytest.raises(CannotFit, match="a larger window, a smaller limit for the reply, a smaller system prompt"):
+        compactor(tight).fit({**request, "max_tokens": 3_000})
+
+
 def test_a_preview_of_a_fold_on_demand():
     receipt = compactor().preview(working(4).request(), to=1_200)
     assert (receipt.action, receipt.reason) == ("compact", "asked for")

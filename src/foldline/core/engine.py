@@ -44,6 +44,11 @@ _REMOTE = (
 
 NOT_SMALLER = "a view with it would not be smaller"
 
+ASKED = "asked for"
+"""Why there is a fold that a program or a person wanted."""
+REFUSED = "the provider refused the request as too long"
+"""Why there is one of the kind "emergency"."""
+
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -106,6 +111,7 @@ class _Turn:
         if decision.action == "rest" or self.given.head.remote:
             if decision.action != "rest":
                 self._note("history-remote", _REMOTE)
+                decision = _but(decision, "the history lies with the provider")
             return (yield from self._resting(ground, decision))
         found = yield from self._eased(ground, decision)
         if found is None and not self.options.force:
@@ -135,7 +141,8 @@ class _Turn:
         decision = decide(tally.tokens, self.budget, self._past(tally, ground), bytes_=tally.bytes)
         if self.options.force:
             target = self.options.to or self.budget.at(self.budget.target)
-            return replace(decision, action="compact", reason="asked for", target=target)
+            reason = REFUSED if self.options.manner.kind == "emergency" else ASKED
+            return replace(decision, action="compact", reason=reason, target=target)
         if decision.action == "compact" or not self._has_room_for_rules(tally, ground.plan):
             return decision
         reason = f"{ground.plan.missing} of the user's rules found no room in the checkpoint, and have it now"
@@ -162,7 +169,6 @@ class _Turn:
             plan = replace(plan, skeleton=ground.digests[-1], count=len(ground.messages))
             yield from self._saved(Save(plan, over=self._over(plan)))
         shown = self._shown(ground)
-        decision = decision if decision.action == "rest" else replace(decision, action="rest")
         return self._view(shown, decision, ground, plan=plan, rebased=ground.moved)
 
     def _eased(self, ground: Ground, decision: Decision) -> Generator[Effect, Any, View | None]:
@@ -177,7 +183,7 @@ class _Turn:
         before = self._shown(ground)
         fits = decision.action == "prune"
         if pruned.plan == ground.plan.stubs or (fits and not self.scale.cost(before, pruned.messages).pays):
-            return (yield from self._resting(ground, decision))
+            return (yield from self._resting(ground, _but(decision, "no more results are worth shortening")))
         plan = replace(
             ground.plan,
             skeleton=ground.digests[-1],
@@ -238,13 +244,14 @@ class _Turn:
         folded = yield from guided(ground, options, self.budget, self.meter, decision, story)
         self.scale.count_anew()
         if folded is None:
-            return (yield from self._resting(ground, decision))
+            return (yield from self._resting(ground, _but(decision, "there is nothing to fold")))
         fits = before.tokens <= self.budget.room and not self._too_heavy(before)
         if folded.tokens >= before.tokens and fits and not decision.anew:
             shorter = yield from self._shorter(ground, options, decision, folded, before.tokens)
             if shorter is None:
                 self._note("no-progress", "the checkpoint would not be smaller than what it replaces")
-                return _with_attempts((yield from self._resting(ground, decision)), folded.written)
+                resting = yield from self._resting(ground, _but(decision, "a fold would make it no smaller"))
+                return _with_attempts(resting, folded.written)
             folded = shorter
         storm = (Notice("storm", decision.reason),) if decision.storm else ()
         self.notices += storm
@@ -391,6 +398,11 @@ def _with_fold(receipt: Receipt, folded: Folded) -> Receipt:
         left_out=folded.left_out,
         notices=(*receipt.notices, *folded.shown.notices),
     )
+
+
+def _but(decision: Decision, why: str) -> Decision:
+    """To rest all the same, and why. That somebody asked for a fold does not tell why there is none."""
+    return replace(decision, action="rest", reason=why if decision.reason == ASKED else f"{decision.reason}, but {why}")
 
 
 def _with_attempts(view: View, written: Written) -> View:

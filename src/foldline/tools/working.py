@@ -81,7 +81,7 @@ def compact_now(desk: Desk, focus: str = "") -> Answer:
     if desk.live is None:
         raise Refused("this program has bound no live session, so there is nothing to fold here; go on as you are")
     receipt = desk.live.compactor.compact(desk.live.request(), focus=focus).receipt
-    if not receipt.folded:
+    if receipt.action != "compact":
         return Answer(f"Nothing was folded: {receipt.reason}. Go on as you are.")
     shrunk = f"{receipt.tokens_before:,} tokens became {receipt.tokens_after:,}"
     back = f' session_read(ref="{receipt.checkpoint}") shows what was folded.' if receipt.checkpoint else ""
