@@ -15,7 +15,7 @@ from foldline.core.counting.meter import Meter
 from foldline.core.history.mend import ORPHAN
 from foldline.core.summarise import EXTRACTED
 from foldline.core.words.escapes import safe_text
-from foldline.errors import ArchiveError, InvalidSetting, Overloaded
+from foldline.errors import ArchiveError, InputError, InvalidSetting, Overloaded
 from foldline.handoff import LATEST, TOKENS
 from foldline.testing import FakeCaller, Session
 
@@ -194,3 +194,9 @@ def test_a_list_of_messages_may_be_named_and_need_not_be_long():
 def test_what_there_cannot_be_is_refused(wrong):
     with pytest.raises(InvalidSetting, match=next(iter(wrong))):
         compactor().handoff(working().request(), **wrong)
+
+
+@pytest.mark.parametrize("request_", [[], {"model": "m", "system": "Be careful.", "messages": []}])
+def test_where_nothing_was_said_there_is_nothing_to_hand_on(request_):
+    with pytest.raises(InputError, match="no messages"):
+        compactor().handoff(request_, dialect="anthropic")

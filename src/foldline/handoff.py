@@ -29,7 +29,7 @@ from foldline.core.story import Story
 from foldline.core.summarise import EXTRACTED, Span, Written, summarise
 from foldline.core.words.escapes import safe_text
 from foldline.core.work.ledger import Ledger
-from foldline.errors import ArchiveError, CannotFit
+from foldline.errors import ArchiveError, CannotFit, InputError
 from foldline.model import Conversation, Notice
 
 TOKENS = 6_000
@@ -60,7 +60,10 @@ class Handoff:
 
 
 def steps(given: Conversation, options: Options, meter: Meter, to: int) -> Generator[Effect, Any, Handoff]:
-    """The handoff in at most `to` tokens. Raises CannotFit when even the least does not fit."""
+    """The handoff in at most `to` tokens. Raises CannotFit when even the least does not fit, InputError where there is
+    no message to tell of."""
+    if not given.messages:
+        raise InputError("the conversation has no messages, so there is nothing to hand on; give one that has begun")
 
     def size(text: str) -> int:
         return round(meter.text(text) * meter.ratio)

@@ -171,3 +171,11 @@ def test_a_model_writes_the_summary(foldline, model):  # noqa: F811
     assert "The goal, as told." in told["text"]
     assert "the export" in "".join(heard.body.decode() for heard in model.heard)
     assert told["tokens"] <= TOKENS
+
+
+def test_a_session_without_messages_ends_with_an_error_that_says_so(foldline):
+    """Claude Code leaves such a file behind when it is closed at once."""
+    row = json.dumps({"type": "summary", "summary": "A title", "leafUuid": "1"}) + "\n"
+    ran = foldline("handoff", "-", stdin=row.encode())
+    assert (ran.code, ran.out) == (3, b"")
+    assert "no messages" in ran.err
