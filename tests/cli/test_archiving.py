@@ -134,6 +134,15 @@ class TestUndo:
         assert len(found["folded"]) + len(found["stubbed"]) + len(found["shown"]) == 43
         assert f"folded into checkpoint {folded}" in foldline("diff", folded).out.decode()
 
+    def test_what_a_tool_said_is_not_listed_as_the_users(self, foldline, folded):
+        folds = told(foldline("diff", folded, "--json"))["folded"]
+        session = told(foldline("sessions", "--json"))["sessions"][0]["name"]
+        for rows in (folds, told(foldline("show", session, "--json"))["messages"]):
+            assert {(row["role"], row["origin"]) for row in rows} >= {("user", "user"), ("user", "tool")}
+        told_by = {row["ref"]: row["origin"] for row in folds}
+        listed = re.findall(r"^ *\d+  (\w{16})  (\w+)", foldline("diff", folded).out.decode(), re.M)
+        assert {(ref, who) for ref, who in listed if ref in told_by} == set(told_by.items())
+
     @pytest.mark.parametrize("command", ["undo", "redo", "diff", "expand", "show"])
     @pytest.mark.parametrize("ref", ["0123456789abcdef", "../../etc/passwd", "\x1b[2J"])
     def test_what_is_not_there_is_an_error_of_one_line(self, foldline, folded, command, ref):
@@ -345,7 +354,7 @@ class TestImport:
     def test_a_file_being_written_is_said_to_wait(self, foldline, tmp_path):
         agents.put(tmp_path / "three.jsonl", agents.pi(2), age=None)
         ran = foldline("import", tmp_path / "three.jsonl")
-        assert "comes with the next import" in ran.err
+        assert "an import takes it once the file has been still" in ran.err
         assert ran.out.startswith(b"3 new messages")
 
     def test_watching_takes_in_what_is_new_until_it_is_interrupted(self, tmp_path, home):

@@ -116,6 +116,8 @@ class Line:
     ref: str
     position: int
     role: str
+    origin: str
+    """Whose words they are: a tool's stand in a message of the user's in some dialects."""
     glance: str
 
 

@@ -182,7 +182,7 @@ def _is_stubbed(message: Message, stubs: Iterable[str]) -> bool:
 
 
 def lines(messages: Iterable[tuple[int, Message]]) -> tuple[Line, ...]:
-    return tuple(Line(m.identity[:REF_LENGTH], at, m.role, glance(m)) for at, m in messages)
+    return tuple(Line(m.identity[:REF_LENGTH], at, m.role, m.origin.value, glance(m)) for at, m in messages)
 
 
 def glance(message: Message) -> str:

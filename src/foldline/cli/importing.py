@@ -148,7 +148,7 @@ def _tell(brought: Brought) -> None:
     if brought.waiting:
         number = len(brought.waiting)
         files = f"{number:,} files" if number > 1 else safe(brought.waiting[0])
-        say(f"note: the last step of {files} may still be written; it comes with the next import")
+        say(f"note: the last step of {files} may still be written; an import takes it once the file has been still")
     if brought.forgotten:
         these = count(brought.forgotten, "message")
         verb = "was forgotten on request, and is" if brought.forgotten == 1 else "were forgotten on request, and are"

@@ -37,7 +37,8 @@ def show(asked: Asked, ref: str, raw: bool) -> None:
     text}, {"kind": "result", ref, text}, {"kind": "checkpoint", ref, generation,
     parent, first, last, text} or {"kind": "session", name, project, title,
     checkpoints: [{ref, generation, time, messages, undone}], messages: [{ref,
-    position, role, glance}]}. first, last are counted from 1, position from 0.
+    position, role, origin, glance}]}. first, last are counted from 1, position from
+    0.
     """
     ref = reference(ref)
     with asked.opened() as archive:
@@ -114,8 +115,8 @@ def _session(archive: Archive, found: SessionInfo) -> tuple[dict[str, Any], str]
         f"generation {one.generation}{', undone' if one.undone else ''}"
         for one in made
     ]
-    columns = [("", "right"), ("message", "left"), ("role", "left"), ("says", "rest")]
-    rows = [(f"{one.position + 1:,}", one.ref, one.role, line(one.glance)) for one in said]
+    columns = [("", "right"), ("message", "left"), ("origin", "left"), ("says", "rest")]
+    rows = [(f"{one.position + 1:,}", one.ref, one.origin, line(one.glance)) for one in said]
     return value, "\n".join((" · ".join(filter(None, map(line, about))), *folds, "", table(columns, rows)))
 
 

@@ -67,8 +67,9 @@ def diff(asked: Asked, checkpoint: str) -> None:
 
     \b
     JSON: {"checkpoint": REF, "generation": N, "folded": LINES, "stubbed": LINES,
-    "shown": LINES}, LINES being [{ref, position, role, glance}]: the messages it
-    stands for, those whose results are shortened, those shown as they are.
+    "shown": LINES}, LINES being [{ref, position, role, origin, glance}]: the
+    messages it stands for, those whose results are shortened, those shown as they
+    are.
     """
     with asked.opened() as archive:
         found = archive.diff(reference(checkpoint))
@@ -84,6 +85,6 @@ def diff(asked: Asked, checkpoint: str) -> None:
 
 
 def _drawn(rows: Sequence[Line]) -> str:
-    columns: Any = [("", "right"), ("message", "left"), ("role", "left"), ("says", "rest")]
-    drawn = [(f"{one.position + 1:,}", one.ref, one.role, line(one.glance)) for one in rows]
+    columns: Any = [("", "right"), ("message", "left"), ("origin", "left"), ("says", "rest")]
+    drawn = [(f"{one.position + 1:,}", one.ref, one.origin, line(one.glance)) for one in rows]
     return table(columns, drawn) if drawn else ""
