@@ -33,6 +33,15 @@ def test_a_table_goes_to_the_terminal(folder, tmp_path, capsys):
     assert "sliding window" in out
 
 
+def test_sessions_that_give_the_generic_text_are_named(tmp_path, capsys):
+    write(tmp_path, range(6), steps=30)
+    assert run(["eval", str(tmp_path), *FAST, "--no-cache", "--json"]) == 0
+    held_out = json.loads(capsys.readouterr().out)["held_out"]
+    assert run(["eval", str(tmp_path), *FAST, "--no-cache"]) == 0
+    said = f"note: 1 session was not measured, but read for the generic text of XF ({held_out[0]})"
+    assert said in capsys.readouterr().err.splitlines()
+
+
 def test_json_goes_to_programs_and_the_page_to_its_file(folder, tmp_path_factory, capsys):
     page = tmp_path_factory.mktemp("out") / "report.html"
     cache = tmp_path_factory.mktemp("cache")

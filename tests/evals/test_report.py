@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from dataclasses import replace
@@ -94,6 +95,14 @@ def test_each_strategy_has_a_colour_of_its_own():
     cells = [Cell("10%", f"plug-in {n}", "plugin", 1, Figure(0.1, None, None, 1), {}) for n in range(40)]
     colours = re.findall(r"--c:([^}]+)}", page(Run((), (), 1, 1, (), (), Settings()), cells))
     assert len(colours) == len(set(colours)) == 40
+
+
+def test_no_two_colours_of_the_strategies_look_alike():
+    cells = [Cell("10%", f"row {n}", "baseline", 1, Figure(0.1, None, None, 1), {}) for n in range(16)]
+    found = re.findall(r"--c:#(\w{6})}", page(Run((), (), 1, 1, (), (), Settings()), cells))
+    assert len(found) == 16
+    for one, other in itertools.combinations(map(bytes.fromhex, found), 2):
+        assert sum(abs(a - b) for a, b in zip(one, other, strict=True)) > 60
 
 
 def test_json_has_the_figures_and_every_row(measured):

@@ -93,7 +93,7 @@ def command(paths: tuple[Path, ...], budgets: tuple[str, ...], names: tuple[str,
         say(f"note: {safe(text)}")
     for name, why, rows in failed:
         say(f"note: the strategy {safe(repr(name))} failed in {count(rows, 'row')}: {safe(why)}")
-    _tell(found.left_out, out)
+    _tell(found.held_out, found.left_out, out)
     return code
 
 
@@ -120,7 +120,12 @@ def _spare(path: str, out: str, paths: tuple[Path, ...]) -> None:
             raise click.UsageError(f"{out} is one of the sessions; name another file for the report")
 
 
-def _tell(left_out: tuple[tuple[str, str], ...], name: str | None) -> None:
+def _tell(held_out: tuple[str, ...], left_out: tuple[tuple[str, str], ...], name: str | None) -> None:
+    if held_out:
+        given = ", ".join(map(safe, held_out[:3])) + (", …" if len(held_out) > 3 else "")
+        were = "was" if len(held_out) == 1 else "were"
+        read = f"{count(len(held_out), 'session')} {were} not measured, but read for the generic text of XF"
+        say(f"note: {read} ({given})")
     if left_out:
         first = "; ".join(f"{safe(session)}: {safe(why)}" for session, why in left_out[:3])
         were = "was" if len(left_out) == 1 else "were"

@@ -39,8 +39,8 @@ circle{fill:var(--c)}
 .k-ours .way{stroke-width:3}.k-attack .way,.k-floor .way{stroke-dasharray:4 3}
 .legend span{display:inline-block;margin-right:1rem;color:var(--c);font-size:.85rem}.legend span::before{content:"● "}
 """
-_COLOURS = ("#c2410c", "#2563eb", "#059669", "#7c3aed", "#db2777", "#0891b2", "#a16207", "#4d7c0f", "#64748b",
-            "#9f1239", "#1e40af", "#115e59", "#6b7280", "#a8a29e", "#78716c", "#57534e")  # fmt: skip
+_COLOURS = ("#c2410c", "#2563eb", "#059669", "#7c3aed", "#db2777", "#0891b2", "#a16207", "#4d7c0f", "#f59e0b",
+            "#9f1239", "#1e40af", "#115e59", "#6b7280", "#a8a29e", "#84cc16", "#d946ef")  # fmt: skip
 _TURN = 137
 """Degrees from one colour to the next: the golden angle comes back to none of them for long."""
 
