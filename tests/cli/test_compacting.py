@@ -393,6 +393,13 @@ def test_a_summary_that_does_not_fit_is_said_to_be_left(foldline, file, model): 
     assert "wrote no summary" not in ran.err
 
 
+def test_what_is_small_enough_for_to_is_left_alone_however_full_the_window_is(foldline):
+    day = EXAMPLES / "coding-session.anthropic.json"
+    said = json.loads(foldline("compact", day, "--to", 161_000, "--no-archive", "--json").out)
+    assert said["tokens_before"] == said["tokens_after"] > 0.8 * said["receipt"]["room"]
+    assert (said["receipt"]["action"], said["receipt"]["stubbed"], said["checkpoint"]) == ("rest", 0, None)
+
+
 def test_a_dry_run_asks_nobody_and_writes_nothing(foldline, file, model):  # noqa: F811
     ran = foldline("compact", file, "--to", 20_000, *asks(model), "--dry-run", "-o", file.parent / "out.json")
     assert ran.code == 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -118,6 +118,8 @@ def command(
         life.step(f"{writer} {count(len(conversation), 'message')}")
         counts = meter(given, conversation)
         asked = folding.how(conversation, counts.count(conversation).tokens, budget, wish.focus)
+        if asked is None:
+            budget = replace(budget, prune_at=budget.compact_at)  # what is small enough is left alone
         manner = {"silent": folding.silent, "approval": folding.approval, "questions": folding.questions}
         by = compactor(wish, callers, budget, archive=kept, meter=counts, **manner)
         fitted = _fitted(by, callers, conversation, asked)
