@@ -208,8 +208,9 @@ def no_keys(monkeypatch):
     ],
 )
 def test_the_usual_variable_holds_the_key(no_keys, name, variable):
-    with pytest.raises(AuthRejected, match=variable):
+    with pytest.raises(AuthRejected, match=variable) as caught:
         caller(name)
+    assert f'caller("{name}", key=' in str(caught.value)
     no_keys.setenv(variable, KEY)
     asked = caller(name)
     assert asked.credential.header(asked.base_url) == KEY

@@ -28,8 +28,9 @@ def test_one_of_them_is_chosen_and_the_document_is_written_whole(pick):
     assert MANY.write(conversation) == DATA
 
 
-def test_how_many_there_are_is_said():
-    assert "0 of 3" in read().notices[0].text
+def test_how_many_there_are_is_said_and_how_another_is_read_from_python_and_from_the_command_line():
+    text = read().notices[0].text
+    assert all(said in text for said in ("0 of 3", "pick=N", "--pick N"))
 
 
 def test_a_change_touches_the_chosen_one_alone():

@@ -82,7 +82,7 @@ def caller(
         name=name,
         wire=provider.wire(model, url, window),
         base_url=url,
-        credential=_credential(provider, key, url),
+        credential=_credential(provider, key, url, name),
         deadline=deadline,
         window=window,
         extra=dict(extra or {}),
@@ -99,12 +99,13 @@ def _named(name: str) -> tuple[Provider, str]:
     return PROVIDERS[provider], model
 
 
-def _credential(provider: Provider, key: str | None, url: str) -> Credential | None:
+def _credential(provider: Provider, key: str | None, url: str, name: str) -> Credential | None:
     if key is not None:
         return Credential(key, url)
     if not provider.keys or origin_of(url) != origin_of(provider.base_url):
         return None
     found = next((value for variable in provider.keys if (value := os.environ.get(variable))), None)
     if found is None:
-        raise AuthRejected(f"no key: set {' or '.join(provider.keys)}, or pass key=")
+        given = f'give foldline.callers.caller("{name}", key=…) in its place'
+        raise AuthRejected(f"there is no key for {name}; set {' or '.join(provider.keys)}, or {given}")
     return Credential(found, url)

@@ -34,7 +34,7 @@ class Trajectories(OpenAIChat):
         path: jsontext.Path = (pick, _SLOT)
         rows = tuple(jsontext.elements(jsontext.dig(source.data, path)))
         messages = self.messages(value[pick][_SLOT], rows, source.name)
-        held = f"this is trajectory {pick} of {len(value)}, counted from 0; another one is read with pick=N"
+        held = f"this is trajectory {pick} of {len(value)}, counted from 0; another one is read with pick=N (--pick N)"
         notices = (Notice("one-of-many", held),) if len(value) > 1 else ()
         layout = Listed(source, path, rows, messages)
         return Conversation(self.name, messages, grammar=self.grammar, layout=layout, notices=notices)
