@@ -566,6 +566,8 @@ def test_a_message_pinned_after_it_was_folded_is_shown_again():
     assert "cat part_2.txt" not in written([m["content"] for m in first.messages if m["role"] == "assistant"])
     again = maker.fit(session.request(), pin=[5])
     assert again.receipt.rebased
+    assert again.receipt.rewritten > 0
+    assert again.receipt.tokens_before == first.receipt.tokens_after < again.receipt.tokens_after
     assert session.request()["messages"][5] in again.messages
     third = maker.fit(session.user("go on").request())
     assert third.messages[: len(again.messages)] == again.messages

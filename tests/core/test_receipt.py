@@ -1,7 +1,10 @@
 """The receipt says to people and to programs what was done, and what it cost."""
 
+from dataclasses import replace
+
 import pytest
 
+from foldline.core.policy import CACHE_READ, CACHE_WRITE, cache_cost
 from foldline.core.receipt import WRITTEN, Attempt, Receipt, together
 
 HAIKU = "anthropic:claude-haiku-4-5"
@@ -19,6 +22,14 @@ def test_what_a_summary_cost_is_printed_and_given_to_programs():
     ]
     [attempt] = written.to_dict()["attempts"]
     assert attempt == {"who": HAIKU, "outcome": "written", "input_tokens": 12_400, "output_tokens": 800}
+
+
+def test_what_a_broken_cache_costs_is_told_as_a_price_and_not_as_so_many_tokens():
+    """Every token written anew costs more than one: said as tokens, it would be more of them than the view has."""
+    cost = cache_cost(90_000, 20_000, 0)
+    assert cost.rewritten == 20_000 * (CACHE_WRITE - CACHE_READ) > 20_000
+    rebased = replace(receipt(), rebased=True, rewritten=cost.rewritten, saved_per_turn=cost.saved_per_turn)
+    assert str(rebased).endswith("\ncache    costs the price of 23,000 tokens once, saves that of 7,000 a turn")
 
 
 def test_nothing_is_said_of_a_cost_that_was_not_told():

@@ -137,6 +137,13 @@ class _Turn:
         settings = only(ground.plan.settings or self.options.prune)
         return stubbed(ground.view, settings, ground.plan.stubs, ground.pinned).messages
 
+    def _last(self, ground: Ground) -> tuple[Message, ...]:
+        """The same without what this turn's pins bring back, which the last view did not show."""
+        if not ground.moved or not self.options.pins:
+            return self._shown(ground)
+        given = Given(self.given, ground.messages, ground.digests, self.story.pairing, ())
+        return self._shown(ground_of(given, self.recalled))
+
     def _decision(self, tally: Tally, ground: Ground) -> Decision:
         decision = decide(tally.tokens, self.budget, self._past(tally, ground), bytes_=tally.bytes)
         if self.options.force:
@@ -326,7 +333,7 @@ class _Turn:
         mended = folded.shown.mended if folded else self.scale.mended(view)
         same = mended.messages == self.given.messages
         conversation = self.given if same else self.given.with_messages(mended.messages)  # at rest the input itself
-        last = self._shown(ground)
+        last = self._last(ground)
         before = self.scale.count(last).tokens
         shown = folded.checkpoint if folded else (instead or ground).shown
         receipt = Receipt(

@@ -69,9 +69,9 @@ class Receipt:
     left_out: tuple[tuple[str, int], ...] = ()
     repairs: Mapping[str, int] = field(default=EMPTY)
     rewritten: int = 0
-    """Tokens that have to be written to the prompt cache again."""
+    """What writing the view to the prompt cache costs more than reading it would: in tokens at the plain price."""
     saved_per_turn: int = 0
-    """Tokens, at the price of cached ones, that every later turn saves."""
+    """What every later turn saves, in the same tokens: reading from the cache costs a tenth of the plain price."""
     notices: tuple[Notice, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -83,7 +83,8 @@ class Receipt:
         if self.checkpoint:
             lines.append(f"checkpoint {self.checkpoint} (generation {self.generation}) by {self.author}")
         if self.rebased:
-            lines.append(f"cache    {self.rewritten:,} tokens rewritten once, {self.saved_per_turn:,} saved a turn")
+            saves = f"saves that of {self.saved_per_turn:,} a turn"
+            lines.append(f"cache    costs the price of {self.rewritten:,} tokens once, {saves}")
         lines += [f"asked    {attempt.who}: {attempt.outcome}" for attempt in self.attempts]
         lines += [_cost(attempt) for attempt in self.attempts if attempt.told]
         lines += [f"finding  {item.fault} in {item.section}: {item.text.strip()[:80]}" for item in self.findings]
