@@ -32,6 +32,11 @@ def test_what_a_broken_cache_costs_is_told_as_a_price_and_not_as_so_many_tokens(
     assert str(rebased).endswith("\ncache    costs the price of 23,000 tokens once, saves that of 7,000 a turn")
 
 
+def test_one_line_that_found_no_room_is_one_line():
+    short = replace(receipt(), left_out=(("errors", 1), ("tasks", 2)))
+    assert str(short).splitlines()[-2:] == ["no room  1 line of errors", "no room  2 lines of tasks"]
+
+
 def test_nothing_is_said_of_a_cost_that_was_not_told():
     assert "spent" not in str(receipt(Attempt(HAIKU, WRITTEN)))
     [attempt] = receipt(Attempt(HAIKU, WRITTEN)).to_dict()["attempts"]

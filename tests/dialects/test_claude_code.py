@@ -211,6 +211,7 @@ def test_repeated_rows_count_once(book):
     conversation = book.read("all")
     assert texts(conversation) == ["hello", "hi"]
     assert codes(conversation) == ["repeated"]
+    assert conversation.notices[0].text == "rows that repeat an earlier one, and count once: 2"
 
 
 @given(st.data())

@@ -106,4 +106,5 @@ def _cost(attempt: Attempt) -> str:
 
 
 def _missing(section: str, count: int) -> str:
-    return f"in part  {count} of the user's messages" if section == IN_PART else f"no room  {count} lines of {section}"
+    lines = "1 line" if count == 1 else f"{count} lines"
+    return f"in part  {count} of the user's messages" if section == IN_PART else f"no room  {lines} of {section}"

@@ -47,7 +47,7 @@ class ClaudeCode(LineDialect):
         every = {row: record for row, record in enumerate(split.values) if record is not None}
         records = once(every)
         again = len(every) - len(records)
-        repeated = (Notice("repeated", f"{again} rows repeat an earlier one and count once"),) if again else ()
+        repeated = (Notice("repeated", f"rows that repeat an earlier one, and count once: {again:,}"),) if again else ()
         whole = outline(records)
         chosen, notices = live(records, whole) if history == "live" else (range(len(whole.groups)), ())
         messages = tuple(_message(split, whole.groups[n]) for n in chosen)

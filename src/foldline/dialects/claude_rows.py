@@ -76,7 +76,7 @@ def live(records: Records, whole: Outline) -> tuple[list[int], tuple[Notice, ...
     kept = kept_groups(whole, last)
     opening = [n for n in later if records[whole.groups[n][0]].is_compact_summary][: bool(kept and not last.kept_first)]
     rest = [n for n in later if n not in opening]
-    notices = [Notice("left-behind", f"{len(left)} rows lie on branches that were left behind")] if left else []
+    notices = [Notice("left-behind", f"rows on branches that were left behind: {len(left):,}")] if left else []
     return [*opening, *kept, *rest], tuple(notices)
 
 
