@@ -150,6 +150,30 @@ def test_a_pinned_result_behind_the_cut_is_whole_now_and_later(dialect, caller):
     assert validators.check(messages_of(second.request), dialect) == []
 
 
+@pytest.mark.parametrize(
+    "words", ["Now build the export.", f"Now build the export. {FILLER * 900}"], ids=["short", "long"]
+)
+def test_what_stands_behind_a_checkpoint_in_part_is_whole_once_it_is_pinned(words):
+    """Without the results that stood beside it, and by its ends alone, a message is not there word for word."""
+    call = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": "spec.md"}}
+    result = {"type": "tool_result", "tool_use_id": "t1", "content": FILLER * 20}
+    said = {"role": "user", "content": [result, {"type": "text", "text": words}]}
+    listed = [{"role": "user", "content": SAID[0]}, {"role": "assistant", "content": [call]}, said]
+    for step in range(12):
+        used = {"type": "tool_use", "id": f"u{step}", "name": "Bash", "input": {"command": f"make {step}"}}
+        answer = {"type": "tool_result", "tool_use_id": f"u{step}", "content": f"{step} {FILLER * 60}"}
+        listed += [{"role": "assistant", "content": [used]}, {"role": "user", "content": [answer]}]
+    maker, request = Compactor(Budget(window=6_000, reserve=500), secret=b"s"), {"messages": listed}
+    folded = maker.compact(request, to=2_400)
+    assert said not in folded.messages
+    assert words[:200] in json.dumps(folded.messages)
+    pinned = maker.fit(request, pin=[2])
+    assert [message for message in listed[1:3] if message not in pinned.messages] == []
+    assert validators.check(pinned.messages, "anthropic") == []
+    assert pinned.receipt.tokens_after <= pinned.receipt.room
+    assert maker.fit(request, pin=[2]).messages == pinned.messages
+
+
 class TooLong(Exception):
     def __init__(self):
         super().__init__("prompt is too long")

@@ -101,16 +101,16 @@ def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | Non
     if start is None or (suffix and start != plan.start):  # the plan knows those before its pivot by number
         return None
     moved = start != plan.start
-    pins = () if moved else plan.pins
-    asked = _pinned(given)
-    newly = {pin for pin in asked if pin < start} - {*pins, plan.carried, plan.guide}
-    if newly:
-        pins, moved = tuple(sorted({*pins, *newly})), True
     newest = newest_user(messages[:start]) if plan.carried is not None else None
+    plan, changed = _guided(replace(plan, start=start, pins=() if moved else plan.pins, carried=newest), messages)
+    asked = _pinned(given)
+    newly = {pin for pin in asked if pin < start} - {*plan.pins, *_shown_whole(plan, messages)}
+    moved = moved or bool(newly)
     name = messages[newest].identity if moved and newest is not None else plan.carried_as
-    plan = replace(plan, start=start, pins=pins, carried=None if newest in pins else newest, carried_as=name)
-    plan, changed = _guided(plan, messages)
     moved = moved or changed
+    pins = tuple(sorted({*plan.pins, *newly}))
+    carried, guide = (None if at in pins else at for at in (newest, plan.guide))
+    plan = replace(plan, pins=pins, carried=carried, carried_as=name, guide=guide)
     return Ground(
         given.conversation,
         messages,
@@ -124,6 +124,15 @@ def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | Non
         tuple(messages[pin] for pin in sorted({*pins, *asked})),
         tuple(row for _, row in given.returned),
     )
+
+
+def _shown_whole(plan: ViewPlan, messages: Sequence[Message]) -> set[int]:
+    """Of the user's message behind the checkpoint and the one with the project's instructions, those that the view has
+    word for word: without results that stood in them, or by its ends, a message is none that was pinned."""
+    carried = {plan.carried} if plan.carried is not None else set()
+    guide = {plan.guide} if plan.guide is not None else set()
+    whole = {at for at in carried if as_carried(messages[at], plan.clamped) is messages[at]}
+    return whole | {at for at in guide if guide_in(messages[at]) is messages[at]}
 
 
 def _guided(plan: ViewPlan, messages: Sequence[Message]) -> tuple[ViewPlan, bool]:
