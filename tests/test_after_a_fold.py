@@ -174,6 +174,32 @@ def test_what_stands_behind_a_checkpoint_in_part_is_whole_once_it_is_pinned(word
     assert maker.fit(request, pin=[2]).messages == pinned.messages
 
 
+def parted(listed, at):
+    """The list with the texts of one message in messages of their own."""
+    return [*listed[:at], *({"role": "user", "content": [part]} for part in listed[at]["content"]), *listed[at + 1 :]]
+
+
+@pytest.mark.parametrize("caller", [False, True])
+@pytest.mark.parametrize("pin", [(), (2,)], ids=["carried", "pinned"])
+def test_what_was_shown_beside_a_checkpoint_is_not_lost_when_a_client_divides_it(pin, caller):
+    """The checkpoint leaves out what the view shows itself: the user's newest message, and what is pinned."""
+    said = [{"type": "text", "text": "Never push to branch zulu."}, {"type": "text", "text": "Now build the export."}]
+    later = [{"role": "user", "content": "Go on with it."}] if pin else []
+    listed = [{"role": "user", "content": SAID[0]}, {"role": "assistant", "content": "ok"}]
+    listed += [{"role": "user", "content": said}, {"role": "assistant", "content": "Sure."}, *later]
+    for step in range(12):
+        used = {"type": "tool_use", "id": f"u{step}", "name": "Bash", "input": {"command": f"make {step}"}}
+        answer = {"type": "tool_result", "tool_use_id": f"u{step}", "content": f"{step} {FILLER * 60}"}
+        listed += [{"role": "assistant", "content": [used]}, {"role": "user", "content": [answer]}]
+    maker = Compactor(Budget(window=6_000, reserve=500), FakeCaller([SUMMARY]) if caller else None, secret=b"s")
+    folded = maker.compact({"messages": listed}, to=900, pin=pin)
+    again = maker.fit({"messages": parted(listed, 2)})
+    for fitted in (folded, again):
+        shown = json.dumps(fitted.messages)
+        assert [part["text"] for part in said if part["text"] not in shown] == []
+        assert fitted.receipt.tokens_after <= fitted.receipt.room
+
+
 class TooLong(Exception):
     def __init__(self):
         super().__init__("prompt is too long")

@@ -94,7 +94,8 @@ def _pinned(given: Given) -> set[int]:
 
 
 def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | None:
-    """The view as its plan says, or None where the messages the checkpoint covers are not all there."""
+    """The view as its plan says, or None where the messages the checkpoint covers are not all there, or are divided so
+    that what was shown beside it has no place of its own."""
     messages = given.messages
     suffix = checkpoint.recipe.direction == "from"
     start = _found(given, plan, checkpoint)
@@ -102,7 +103,9 @@ def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | Non
         return None
     moved = start != plan.start
     newest = newest_user(messages[:start]) if plan.carried is not None else None
-    plan, changed = _guided(replace(plan, start=start, pins=() if moved else plan.pins, carried=newest), messages)
+    if moved and (plan.pins or not _carries(checkpoint, messages, newest)):
+        return None  # the checkpoint leaves out what stood beside it, and that cannot be shown again
+    plan, changed = _guided(replace(plan, start=start, carried=newest), messages)
     asked = _pinned(given)
     newly = {pin for pin in asked if pin < start} - {*plan.pins, *_shown_whole(plan, messages)}
     moved = moved or bool(newly)
@@ -124,6 +127,16 @@ def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | Non
         tuple(messages[pin] for pin in sorted({*pins, *asked})),
         tuple(row for _, row in given.returned),
     )
+
+
+def _carries(checkpoint: Checkpoint, messages: Sequence[Message], newest: int | None) -> bool:
+    """Message `newest` has all the words that were carried behind the checkpoint, if there were any."""
+    said = checkpoint.facts.of("user")[-1:]
+    return newest is None or all(_plain(fact.text) in _plain(own_words(messages[newest])) for fact in said)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _shown_whole(plan: ViewPlan, messages: Sequence[Message]) -> set[int]:
