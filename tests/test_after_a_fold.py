@@ -200,6 +200,40 @@ def test_what_was_shown_beside_a_checkpoint_is_not_lost_when_a_client_divides_it
         assert fitted.receipt.tokens_after <= fitted.receipt.room
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_reminder_that_a_client_takes_back_does_not_cost_the_fold(dialect):
+    """It stood at the end of what was folded. A result that is gone from there is another matter."""
+    maker = Compactor(Budget(window=24_000, reserve=2_000), secret=b"s")
+    session = Session(dialect).user(f"Build it. {FILLER * 100}").assistant(FILLER * 100)
+    session.tools(("Read", json.dumps({"file_path": "f.py"}), FILLER * 1_000))
+    request, note = session.request(), "<system-reminder>be nice</system-reminder>"
+    said = {"parts": [{"text": note}]} if dialect == "gemini" else {"content": note}
+    messages_of(request).append({"role": "user", **said})
+    folded = maker.compact(request, to=390)
+    assert folded.receipt.kept == 0
+    later = session.assistant("ok").user("And now?").request()
+    again = maker.fit(later)
+    assert again.receipt.checkpoint == folded.receipt.checkpoint
+    assert again.receipt.rebased
+    del messages_of(later)[-3]
+    assert maker.fit(later).receipt.folded == 0
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_stub_that_is_pinned_is_whole_from_then_on_and_the_receipt_says_that_the_view_is_another(dialect):
+    maker, session = Compactor(Budget(window=24_000, reserve=2_000), secret=b"s"), Session(dialect).user("Build it.")
+    for step in range(12):
+        session.tools(("Read", json.dumps({"file_path": f"f{step}.py"}), f"{step} {FILLER * 300}"))
+    pruned = maker.fit(session.request())
+    bulky = messages_of(session.request())[2]
+    assert (pruned.receipt.action, bulky in pruned.messages) == ("prune", False)
+    session.assistant("ok").user("And now?")
+    pinned, later = maker.fit(session.request(), pin=[2]), maker.fit(session.request())
+    assert bulky in pinned.messages
+    assert (pinned.receipt.rebased, later.receipt.rebased) == (True, False)
+    assert later.messages == pinned.messages
+
+
 class TooLong(Exception):
     def __init__(self):
         super().__init__("prompt is too long")

@@ -104,7 +104,7 @@ class _Turn:
         digests = self.thread.chain.digests(self.given.messages)
         self.recalled = yield from self._try(Recall(digests, self.options.scope), "nothing was recalled")
         given = Given(self.given, messages, digests, pairing, returned, self.options.pins)
-        ground = ground_of(given, self.recalled)
+        ground = self._spared(ground_of(given, self.recalled))
         if self.options.direction == "from":
             _check_beginning(ground)
         decision = self._decision(self.scale.sized(self._shown(ground)), ground)
@@ -143,6 +143,15 @@ class _Turn:
             return self._shown(ground)
         given = Given(self.given, ground.messages, ground.digests, self.story.pairing, ())
         return self._shown(ground_of(given, self.recalled))
+
+    def _spared(self, ground: Ground) -> Ground:
+        """The ground, where stubs are pinned now: they are whole from now on, also on turns that do not pin them."""
+        if not (ground.plan.stubs and self.options.pins):
+            return ground
+        settings = only(ground.plan.settings or self.options.prune)
+        stubs = stubbed(ground.view, settings, ground.plan.stubs, ground.pinned).plan
+        same = stubs == ground.plan.stubs
+        return ground if same else replace(ground, plan=replace(ground.plan, stubs=stubs), moved=True)
 
     def _decision(self, tally: Tally, ground: Ground) -> Decision:
         decision = decide(tally.tokens, self.budget, self._past(tally, ground), bytes_=tally.bytes)

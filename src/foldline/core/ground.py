@@ -159,11 +159,13 @@ def _guided(plan: ViewPlan, messages: Sequence[Message]) -> tuple[ViewPlan, bool
 
 
 def _found(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> int | None:
-    """Where the covered part ends, even if the client divides the list differently than the plan knew it."""
+    """Where the covered part ends, even if the client divides the list differently than the plan knew it, or left out
+    a reminder at its end; None where results are missing there."""
     if checkpoint.skeleton not in given.digests:
         return None
-    start = given.digests.index(checkpoint.skeleton) + 1 + plan.silent
-    if start > len(given.messages) or given.digests[start - 1] != checkpoint.skeleton:
+    first = given.digests.index(checkpoint.skeleton) + 1
+    start = first + min(plan.silent, given.digests[first:].count(checkpoint.skeleton))
+    if start < first + plan.silent and any(cycle.pending for cycle in given.pairing.cycles if cycle.stop == start):
         return None
     moved = start != plan.start
     rules = rules_of(given.conversation.grammar)
