@@ -365,6 +365,15 @@ def test_thousands_of_messages_cost_little():
         assert room * 0.99 < found.tokens <= room or not found.left_out
 
 
+def test_thousands_of_rules_in_one_message_cost_no_more_than_in_many():
+    """A long message has no place among the rules: what it says is not looked for in it, rule by rule."""
+    rules = [f"Never touch number {number}: {'it is somebody else who tends that. ' * 12}" for number in range(5_000)]
+    said = [fact("user", "\n".join(rules)), *(fact("rule", rule) for rule in rules)]
+    started = time.process_time()
+    notes(Facts(tuple(said)), Ledger(), 5_000, len)
+    assert time.process_time() - started < (6 if sys.gettrace() else 1.5)
+
+
 def test_an_open_question_outranks_even_rules():
     rules = [fact("rule", f"Never touch file {number}.", number) for number in range(50)]
     text = made(*rules, fact("approval", "Shall I?", 60), room=300).text

@@ -169,9 +169,12 @@ def _begun(text: str, beginning: str) -> str:
 
 def _place(message: Fact, telling: Mapping[int, Sequence[Fact]]) -> str:
     """The section in which a message is shown whole if it is short or mostly rules and decisions; "" for others."""
+    length = len(message.text)
+    if message.attached or length > LONG_MESSAGE:
+        return ""
     found = [fact for fact in telling.get(message.at, ()) if fact.text in message.text]
-    length, mostly = len(message.text), 2 * sum(len(fact.text) for fact in found)
-    if not found or message.attached or length > (LONG_MESSAGE if mostly >= length else SHORT_MESSAGE):
+    mostly = 2 * sum(len(fact.text) for fact in found)
+    if not found or (mostly < length and length > SHORT_MESSAGE):
         return ""
     return "rules" if any(fact.kind == "rule" for fact in found) else "decisions"
 
