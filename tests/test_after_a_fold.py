@@ -234,6 +234,24 @@ def test_a_stub_that_is_pinned_is_whole_from_then_on_and_the_receipt_says_that_t
     assert later.messages == pinned.messages
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_fold_that_was_made_ahead_leaves_room_when_it_is_shown_at_last(dialect):
+    """What came since is pruned in the same turn: else the very next one would give up the cache again."""
+    budget = Budget(window=16_000, reserve=1_600, target=0.2)
+    maker, session = Compactor(budget, secret=b"s"), Session(dialect).user("Build it.")
+    for part in range(40):
+        session.assistant(f"Part {part} needs this: {FILLER * 50}").user(f"Then part {part + 1}.")
+    ready = maker.prepare(session.request())
+    for step in range(8):
+        session.tools(("Read", json.dumps({"file_path": f"f{step}.py"}), f"{step} {FILLER * 230}"))
+    fitted = maker.fit(session.request())
+    assert (fitted.receipt.action, fitted.receipt.checkpoint) == ("compact", ready.receipt.checkpoint)
+    assert fitted.receipt.tokens_after < 0.7 * fitted.receipt.room
+    again = maker.fit(session.request())
+    assert (again.receipt.action, again.messages) == ("rest", fitted.messages)
+    assert validators.check(fitted.messages, dialect) == []
+
+
 class TooLong(Exception):
     def __init__(self):
         super().__init__("prompt is too long")

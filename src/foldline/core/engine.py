@@ -224,13 +224,19 @@ class _Turn:
         if ready is None or ready.plan.checkpoint == ground.plan.checkpoint:
             return None
         found = ground_of(given, ready)
-        tally = self.scale.sized(self._shown(found))
+        shown, stubs = self._shown(found), found.plan.stubs
+        tally = self.scale.sized(shown)
+        if tally.tokens > self.budget.at(self.budget.prune_at):  # now or next time, and the cache is lost anyway
+            settings = only(found.plan.settings) if found.plan.settings else self.options.prune
+            pruned = stubbed(found.view, settings, stubs, found.pinned)
+            shown, stubs, tally = pruned.messages, pruned.plan, self.scale.sized(pruned.messages)
         if found.shown is None or tally.tokens > self.budget.room or self._too_heavy(tally):
             return None
         plan = replace(
             found.plan,
             skeleton=found.digests[-1],
             count=len(found.messages),
+            stubs=stubs,
             tokens=tally.tokens,
             in_row=decision.in_row,
             ready=False,
@@ -239,7 +245,7 @@ class _Turn:
         if lost:
             return None
         found = replace(found, plan=plan)
-        return self._view(self._shown(found), replace(decision, action="compact"), ground, plan=plan, instead=found)
+        return self._view(shown, replace(decision, action="compact"), ground, plan=plan, instead=found)
 
     def _folded_once_more(self, given: Given, ground: Ground, decision: Decision) -> Generator[Effect, Any, View]:
         """The fold. What only an earlier turn pinned is let go of where it leaves no room: then all is folded anew."""
