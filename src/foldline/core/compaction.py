@@ -20,7 +20,6 @@ from typing import Any
 
 from foldline.core.attempt import CLAMPS, Attempts, Folded, Step
 from foldline.core.costs import Costs
-from foldline.core.counting.budget import Budget
 from foldline.core.counting.meter import Meter, Tally
 from foldline.core.effects import Asking
 from foldline.core.fold import with_cycles
@@ -69,13 +68,11 @@ class Compaction:
     """One fold. `run` yields what to ask and returns the best attempt that fits, or None where there is nothing to
     fold."""
 
-    def __init__(
-        self, ground: Ground, options: Options, budget: Budget, meter: Meter, decision: Decision, story: Story
-    ) -> None:
-        self.ground, self.options, self.budget, self.meter = ground, options, budget, meter
+    def __init__(self, ground: Ground, options: Options, meter: Meter, decision: Decision, story: Story) -> None:
+        self.ground, self.options, self.meter = ground, options, meter
         self.decision = decision
         self.pairing: Pairing = story.pairing
-        self.limits = limits_of(ground, options, budget, meter, decision)
+        self.limits = limits_of(ground, options, meter, decision)
         self.costs = Costs(ground, meter)
         self.rooms = self._rooms()
         views = Views(ground, options, meter, self.pairing, decision.in_row)
@@ -201,7 +198,7 @@ class Compaction:
         """Nothing could be folded, which is no error if everything fits as it is."""
         views = (self.ground.view, smallest.view) if smallest else (self.ground.view,)
         size, view = min(((self._size(view), view) for view in views), key=lambda found: found[0].tokens)
-        if smallest or not replace(self.limits, most=self.budget.room).holds(size):
+        if smallest or not replace(self.limits, most=self.options.budget.room).holds(size):
             why = "; ".join(BROKEN.format(why) for why in dict.fromkeys(self.attempts.broken))
             raise refusal(self.limits, self.ground, self.options, view, size, why)
 

@@ -85,10 +85,11 @@ def turn(
 
 class _Turn:
     def __init__(self, conversation: Conversation, options: Options, meter: Meter, thread: Thread) -> None:
-        self.given, self.options, self.meter = conversation, options, meter
+        self.given, self.meter = conversation, meter
+        self.budget = options.budget.reserving(conversation.head.max_output)
+        self.options = replace(options, budget=self.budget)
         self.thread, self.story = thread, thread.story
         self.scale = Scale(conversation, meter, thread.repairer)
-        self.budget = options.budget.reserving(conversation.head.max_output)
         self.notices: list[Notice] = list(conversation.notices)
         self.recalled: Recalled | None = None
         self.unsaved: ViewPlan | None = None
@@ -183,7 +184,7 @@ class _Turn:
         plan = ground.plan
         if ground.moved:
             plan = replace(plan, skeleton=ground.digests[-1], count=len(ground.messages))
-            yield from self._saved(Save(plan, over=self._over(plan)))
+            yield from self._saved(plan)
         shown = self._shown(ground)
         return self._view(shown, decision, ground, plan=plan, rebased=ground.moved)
 
@@ -208,8 +209,7 @@ class _Turn:
             stubs=pruned.plan,
             tokens=max(ground.plan.tokens - self.scale.count(before).tokens + tally.tokens, 1) if ground.shown else 0,
         )
-        lost = yield from self._saved(Save(plan, over=self._over(plan)))
-        if lost:
+        if (yield from self._saved(plan)):
             return None
         return self._view(pruned.messages, replace(decision, action="prune"), ground, plan=plan)
 
@@ -241,8 +241,7 @@ class _Turn:
             in_row=decision.in_row,
             ready=False,
         )
-        lost = yield from self._saved(Save(plan, over=self._over(plan)))
-        if lost:
+        if (yield from self._saved(plan)):
             return None
         found = replace(found, plan=plan)
         return self._view(shown, replace(decision, action="compact"), ground, plan=plan, instead=found)
@@ -262,9 +261,7 @@ class _Turn:
         before = self.scale.count(self._shown(ground))
         options = yield from self._with_surroundings()
         options = options.without_models() if decision.storm else options
-        story = self.story.as_it_is()  # other turns go on while a model writes
-        folded = yield from guided(ground, options, self.budget, self.meter, decision, story)
-        self.scale.count_anew()
+        folded = yield from self._fitting(ground, options, decision)
         if folded is None:
             return (yield from self._resting(ground, _but(decision, "there is nothing to fold")))
         fits = before.tokens <= self.budget.room and not self._too_heavy(before)
@@ -280,10 +277,18 @@ class _Turn:
         for notice in (*storm, *folded.shown.notices):
             yield Tell(notice)
         plan = folded.shown.plan
-        lost = yield from self._saved(Save(plan, folded.checkpoint, folded.covered, self._over(plan)))
-        if lost:
-            return (yield from self._beaten(ground, decision, lost))
+        winner = yield from self._saved(plan, folded)
+        if winner:
+            return (yield from self._beaten(ground, decision, winner))
         return self._view(folded.view, decision, ground, plan=plan, folded=folded)
+
+    def _fitting(
+        self, ground: Ground, options: Options, decision: Decision
+    ) -> Generator[Effect, Any, Folded | None]:
+        """The fold that fits. Other turns may go on while a model writes."""
+        folded = yield from guided(ground, options, self.meter, decision, self.story.as_it_is())
+        self.scale.count_anew()
+        return folded
 
     def _shorter(
         self, ground: Ground, options: Options, decision: Decision, folded: Folded, before: int
@@ -294,8 +299,7 @@ class _Turn:
             return None
         kept = folded.tokens - self.scale.alone((folded.checkpoint.message,))
         options = replace(options.without_models(), most=max((before - kept) // 2, 1))
-        found = yield from guided(ground, options, self.budget, self.meter, decision, self.story.as_it_is())
-        self.scale.count_anew()
+        found = yield from self._fitting(ground, options, decision)
         if found is None or found.tokens >= before or found.missing > folded.missing:
             return None
         asked = (attempt.not_taken(NOT_SMALLER) for attempt in folded.written.attempts)
@@ -324,11 +328,6 @@ class _Turn:
             return (yield from self._folded(found, decision))
         self._note("folded-meanwhile", "the same history was folded by someone else at the same time: theirs is shown")
         return self._view(self._shown(found), decision, ground, plan=found.plan, instead=found)
-
-    def _over(self, plan: ViewPlan) -> ViewPlan | None:
-        """The plan that stood in the place of this one when the turn began."""
-        there = self.recalled.plan if self.recalled else None
-        return there if there and there.skeleton == plan.skeleton else None
 
     def _too_heavy(self, tally: Tally) -> bool:
         return self.budget.max_bytes is not None and tally.bytes > self.budget.max_bytes
@@ -378,11 +377,14 @@ class _Turn:
     def _durable(self, plan: ViewPlan) -> bool:
         return plan is not self.unsaved
 
-    def _saved(self, effect: Save) -> Generator[Effect, Any, Recalled | None]:
-        """None, or what someone else saved in its place meanwhile."""
-        answer = yield effect
+    def _saved(self, plan: ViewPlan, folded: Folded | None = None) -> Generator[Effect, Any, Recalled | None]:
+        """Saves the plan, over the one that stood in its place when the turn began. Returns what somebody else saved
+        there meanwhile, or None."""
+        there = self.recalled.plan if self.recalled else None
+        over = there if there and there.skeleton == plan.skeleton else None
+        answer = yield Save(plan, folded.checkpoint, folded.covered, over) if folded else Save(plan, over=over)
         if isinstance(answer, ArchiveError):
-            self.unsaved = effect.plan
+            self.unsaved = plan
             self._note("not-archived", f"the view is used but not kept: {answer}")
             return None
         return answer if isinstance(answer, Recalled) else None

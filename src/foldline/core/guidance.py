@@ -16,7 +16,6 @@ from typing import Any
 
 from foldline.core.attempt import Folded
 from foldline.core.compaction import Compaction
-from foldline.core.counting.budget import Budget
 from foldline.core.counting.meter import Meter
 from foldline.core.effects import Asking
 from foldline.core.fold import guiding, newest_user
@@ -34,19 +33,19 @@ LEFT_OUT = "project instructions"
 
 
 def guided(
-    ground: Ground, options: Options, budget: Budget, meter: Meter, decision: Decision, story: Story
+    ground: Ground, options: Options, meter: Meter, decision: Decision, story: Story
 ) -> Generator[Asking, list[Any], Folded | None]:
     """A fold that shows the instructions as they are. They give way where they would cost the view, or one of the
     user's rules."""
     guide = guiding(ground.messages, newest_user(ground.messages))  # the newest user message stays anyway
     if guide is None or guide in options.pins:
-        return (yield from Compaction(ground, options, budget, meter, decision, story).run())
+        return (yield from Compaction(ground, options, meter, decision, story).run())
     if guide < ground.begin:  # what they want of summaries counts for spans that they do not stand in, too
         options = replace(options, memory=(*options.memory, guide_in(ground.messages[guide]).text))
     folded: Folded | None = None
     asked: tuple[Attempt, ...] = ()
     if meter.message(guide_in(ground.messages[guide])) * meter.ratio <= decision.target * MOST:
-        attempt = Compaction(ground, replace(options, guide=guide), budget, meter, decision, story)
+        attempt = Compaction(ground, replace(options, guide=guide), meter, decision, story)
         with suppress(CannotFit):
             folded = yield from attempt.run()
         if folded and not folded.missing:
@@ -55,7 +54,7 @@ def guided(
         asked = tuple(tried.not_taken(why) for tried in attempt.asked)
         options = options.without_models()  # a model is asked once
     try:
-        without = yield from Compaction(ground, options, budget, meter, decision, story).run()
+        without = yield from Compaction(ground, options, meter, decision, story).run()
     except CannotFit:
         if folded is None:
             raise

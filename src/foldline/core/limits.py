@@ -1,6 +1,6 @@
 """What a view may have: tokens at the most, tokens to aim at, tokens that leave room for the next turns, and bytes.
 
-    ground, options, budget, decision ── limits_of ──> ViewLimits
+    ground, options, decision ── limits_of ──> ViewLimits
 
 Where a request may have only so many bytes, text may take only a matching part of the room. Pictures are few tokens and
 many bytes: a view that is too heavy because of them is not taken. How the room is divided is decided in rooms.py.
@@ -38,7 +38,8 @@ class ViewLimits:
         return size.tokens <= self.most and (self.bytes is None or size.bytes <= self.bytes)
 
 
-def limits_of(ground: Ground, options: Options, budget: Budget, meter: Meter, decision: Decision) -> ViewLimits:
+def limits_of(ground: Ground, options: Options, meter: Meter, decision: Decision) -> ViewLimits:
+    budget = options.budget
     share = 1.0 if budget.max_bytes is None else _text_share(ground, budget, budget.max_bytes, meter)
     most = min(options.to or budget.room, int(budget.room * share))
     asked_for = options.force and not options.ahead
