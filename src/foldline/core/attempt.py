@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 
 from foldline.core.checkpoints.checkpoint import Checkpoint, compose, framed, snapshot_of
 from foldline.core.effects import Asking
-from foldline.core.fold import BrokenPromise, with_cycles
+from foldline.core.fold import BrokenPromise
 from foldline.core.ground import Ground
-from foldline.core.history.cycles import Pairing
 from foldline.core.options import Options
 from foldline.core.prune import PruneSettings
 from foldline.core.receipt import IN_PART, Attempt
@@ -125,9 +124,8 @@ class Step(NamedTuple):
 class Attempts:
     """The attempts of one fold. What a model wrote and what the proof refused is remembered between them."""
 
-    def __init__(self, ground: Ground, options: Options, pairing: Pairing, spans: Spans, views: Views) -> None:
-        self.ground, self.options = ground, options
-        self.pairing, self.spans, self.views = pairing, spans, views
+    def __init__(self, ground: Ground, options: Options, spans: Spans, views: Views) -> None:
+        self.ground, self.options, self.spans, self.views = ground, options, spans, views
         self.asked: tuple[Attempt, ...] = ()
         self.by_model: dict[int, Written] = {}
         self.broken: list[str] = []
@@ -187,7 +185,7 @@ class Attempts:
         messages = self.ground.messages[cut:]
         if settings is None and not self.ground.plan.stubs:
             return sum(rooms.loose[cut:])
-        pinned = [self.ground.messages[pin] for pin in with_cycles(self.options.pins, self.pairing) if pin >= cut]
+        pinned = [self.ground.messages[pin] for pin in self.options.pins if pin >= cut]
         pruned = stubbed(messages, settings or only(self.options.prune), self.ground.plan.stubs, pinned)
         there = sum(tokens for at, tokens in enumerate(rooms.costs.each[cut:], cut) if at in rooms.stays)
         return max(rooms.costs.together(pruned.messages) - there, 0)

@@ -22,7 +22,6 @@ from foldline.core.attempt import CLAMPS, Attempts, Folded, Step
 from foldline.core.costs import Costs
 from foldline.core.counting.meter import Meter, Tally
 from foldline.core.effects import Asking
-from foldline.core.fold import with_cycles
 from foldline.core.ground import Ground
 from foldline.core.history.cuts import MIN_KEEP, choose, legal, rules_of
 from foldline.core.history.cycles import Pairing
@@ -77,7 +76,7 @@ class Compaction:
         self.rooms = self._rooms()
         views = Views(ground, options, meter, self.pairing, decision.in_row)
         spans = Spans(ground, options, story, self.costs.newest, self.costs.each)
-        self.attempts = Attempts(ground, options, self.pairing, spans, views)
+        self.attempts = Attempts(ground, options, spans, views)
 
     @property
     def asked(self) -> tuple[Attempt, ...]:
@@ -88,7 +87,7 @@ class Compaction:
         return Rooms(
             self.costs,
             self.limits,
-            with_cycles(self.options.pins, self.pairing),
+            self.options.pins,
             guide=None if self.options.guide is None else guide_in(self.ground.messages[self.options.guide]),
             by_model=bool(self.options.writers),
             clamp_user=clamp_user,

@@ -102,6 +102,7 @@ class _Turn:
             self.options = replace(self.options, manner=self.options.manner.at_end_of(messages))
         self.story.follow(messages, listen=bool(self.options.writers))
         pairing = self.story.pairing
+        self.options = replace(self.options, pins=tuple(sorted(with_cycles(self.options.pins, pairing))))
         digests = self.thread.chain.digests(self.given.messages)
         self.recalled = yield from self._try(Recall(digests, self.options.scope), "nothing was recalled")
         given = Given(self.given, messages, digests, pairing, returned, self.options.pins)
@@ -251,7 +252,7 @@ class _Turn:
         try:
             return (yield from self._folded(ground, decision))
         except CannotFit:
-            if not {*ground.pins}.difference(with_cycles(self.options.pins, given.pairing)):
+            if {*ground.pins} <= {*self.options.pins}:
                 raise
         self._note("unpinned", "what was pinned in earlier turns, and not in this one, is folded: it left no room")
         return (yield from self._folded(ground_of(given, None), decision))
@@ -282,9 +283,7 @@ class _Turn:
             return (yield from self._beaten(ground, decision, winner))
         return self._view(folded.view, decision, ground, plan=plan, folded=folded)
 
-    def _fitting(
-        self, ground: Ground, options: Options, decision: Decision
-    ) -> Generator[Effect, Any, Folded | None]:
+    def _fitting(self, ground: Ground, options: Options, decision: Decision) -> Generator[Effect, Any, Folded | None]:
         """The fold that fits. Other turns may go on while a model writes."""
         folded = yield from guided(ground, options, self.meter, decision, self.story.as_it_is())
         self.scale.count_anew()

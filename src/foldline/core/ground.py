@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, ViewPlan
 from foldline.core.facts import attached_to
-from foldline.core.fold import Base, as_carried, guiding, newest_user, standing, with_cycles
+from foldline.core.fold import Base, as_carried, guiding, newest_user, standing
 from foldline.core.history.cuts import legal, rules_of
 from foldline.core.history.cycles import Pairing, moved, pair
 from foldline.core.said.usertext import guide_in, guides, own_words
@@ -74,6 +74,7 @@ class Given:
     """The pairing of the messages."""
     returned: tuple[tuple[int, Checkpoint], ...] = ()
     pins: tuple[int, ...] = ()
+    """What is pinned in this turn, in order: whole cycles."""
 
 
 def ground_of(given: Given, recalled: Recalled | None) -> Ground:
@@ -83,14 +84,10 @@ def ground_of(given: Given, recalled: Recalled | None) -> Ground:
         if found:
             return found
     plan = recalled.plan if recalled and not recalled.checkpoint else UNSEEN
-    pinned = tuple(given.messages[pin] for pin in sorted(_pinned(given)))
+    pinned = tuple(given.messages[pin] for pin in given.pins)
     returned = tuple(row for _, row in given.returned)
     ground = Ground(given.conversation, given.messages, given.digests, plan=plan, pinned=pinned, returned=returned)
     return _fed_back(ground, *given.returned[-1]) if given.returned else ground
-
-
-def _pinned(given: Given) -> set[int]:
-    return with_cycles(given.pins, given.pairing) if given.pins else set()
 
 
 def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | None:
@@ -106,8 +103,7 @@ def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | Non
     if moved and (plan.pins or not _carries(checkpoint, messages, newest)):
         return None  # the checkpoint leaves out what stood beside it, and that cannot be shown again
     plan, changed = _guided(replace(plan, start=start, carried=newest), messages)
-    asked = _pinned(given)
-    newly = {pin for pin in asked if pin < start} - {*plan.pins, *_shown_whole(plan, messages)}
+    newly = {pin for pin in given.pins if pin < start} - {*plan.pins, *_shown_whole(plan, messages)}
     moved = moved or bool(newly)
     name = messages[newest].identity if moved and newest is not None else plan.carried_as
     moved = moved or changed
@@ -124,7 +120,7 @@ def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | Non
         None if suffix else checkpoint,
         0 if suffix else start,
         moved,
-        tuple(messages[pin] for pin in sorted({*pins, *asked})),
+        tuple(messages[pin] for pin in sorted({*pins, *given.pins})),
         tuple(row for _, row in given.returned),
     )
 

@@ -44,6 +44,7 @@ class Options:
     model: Writer | None = None
     fallback: Writer | None = None
     pins: tuple[int, ...] = ()
+    """Messages that stay as they are. The engine adds the rest of their tool cycles at once."""
     guide: int | None = None
     """The message that carries the project's instructions, where it is to stay."""
     scope: str = ""

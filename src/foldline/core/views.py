@@ -21,7 +21,7 @@ from foldline.core.options import Options
 from foldline.core.prune import PruneSettings
 from foldline.core.said.usertext import guide_in
 from foldline.core.stubbing import only, stubbed
-from foldline.model import Notice
+from foldline.model import Message, Notice
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ class Views:
         front = front_again(self.ground.conversation.grammar, messages, plan, checkpoint)
         view = (*front, *messages[plan.start :])
         settings = clamp or only(self.options.prune)
-        whole = {*plan.pins, *with_cycles(self.options.pins, self.pairing)}
-        pruned = stubbed(view, settings, self.ground.plan.stubs, [messages[pin] for pin in whole])
+        pinned = [messages[pin] for pin in {*plan.pins, *self.options.pins}]
+        pruned = stubbed(view, settings, self.ground.plan.stubs, pinned)
         given = self.ground.conversation
         pairing = behind(front, self.ground, self.pairing, plan.start)
         mended = repair(pruned.messages, given.grammar, pairing, thinking=given.head.thinks_first)
@@ -61,6 +61,7 @@ class Views:
         return Shown(mended, replace(plan, tokens=tokens, stubs=stubs, settings=clamp), notices)
 
     def _plan(self, cut: int, checkpoint: Checkpoint, length: int) -> tuple[ViewPlan, tuple[Notice, ...]]:
+        """How the view is made, with a notice where it shows the newest user message in part."""
         messages, digests = self.ground.messages, self.ground.digests
         plan = ViewPlan(
             digests[-1],
@@ -72,30 +73,38 @@ class Views:
         )
         newest = newest_user(messages)
         if self.options.direction == "from":
-            behind_pivot = newest if newest is not None and newest >= cut else None
-            guides = () if self.options.guide is None else (self.options.guide,)
-            shown = {*range(cut), *guides, *with_cycles(self.options.pins, self.pairing)}
-            plan = replace(plan, start=len(messages), silent=silent_before(digests, len(messages)))
-            return replace(plan, pins=tuple(sorted(shown)), carried=None if behind_pivot in shown else behind_pivot), ()
-        pins = self._pins(cut)
+            return self._beginning(plan, cut, newest), ()
+        pinned = (pin for pin in (*self.ground.pins, *self.options.pins) if pin < cut)
+        pins = tuple(sorted(with_cycles(pinned, self.pairing)))  # what was a lone call once may be answered by now
         guide = self.options.guide
         if guide is not None and guide < cut and guide not in pins:
             plan = replace(plan, guide=guide, guide_as=guide_in(messages[guide]).identity)
         plan = replace(plan, pins=pins, silent=silent_before(digests, cut))
         if newest is None or newest >= cut or newest in pins:
             return plan, ()
-        plan = replace(plan, carried=newest)
-        short, whole = as_carried(messages[newest], length), as_carried(messages[newest])
+        return self._carrying(replace(plan, carried=newest), messages[newest], length)
+
+    def _beginning(self, plan: ViewPlan, cut: int, newest: int | None) -> ViewPlan:
+        """The plan where the end is folded: all before the cut stays in front of the checkpoint."""
+        guides = () if self.options.guide is None else (self.options.guide,)
+        shown = {*range(cut), *guides, *self.options.pins}
+        return replace(
+            plan,
+            start=plan.count,
+            silent=silent_before(self.ground.digests, plan.count),
+            pins=tuple(sorted(shown)),
+            carried=None if newest in shown else newest,
+        )
+
+    def _carrying(self, plan: ViewPlan, message: Message, length: int) -> tuple[ViewPlan, tuple[Notice, ...]]:
+        """The plan that shows at most so many characters of the carried message, and a notice where that is not all
+        of it."""
+        short, whole = as_carried(message, length), as_carried(message)
         if short.parts == whole.parts:
             return plan, ()
-        text, attached = whole.text, attached_to(messages[newest])
+        text, attached = whole.text, attached_to(message)
         by_ends = " by its ends only" if not short.text.startswith(text) else ""
         beside = f" without the pictures or files in it ({attached})" if attached else ""
         how = ",".join(filter(None, (by_ends, beside)))
         what = f"the newest user message of {len(text):,} characters is shown{how}"
-        return replace(plan, clamped=length, carried_as=messages[newest].identity), (Notice("user-clamped", what),)
-
-    def _pins(self, cut: int) -> tuple[int, ...]:
-        """Messages before the cut that stay as they are: those pinned now, and those pinned before."""
-        named = (pin for pin in (*self.ground.pins, *self.options.pins) if 0 <= pin < cut)
-        return tuple(sorted(with_cycles(named, self.pairing)))
+        return replace(plan, clamped=length, carried_as=message.identity), (Notice("user-clamped", what),)
