@@ -26,7 +26,7 @@ from foldline.core.receipt import Attempt
 from foldline.core.resume import resume
 from foldline.core.spans import Spans, covered
 from foldline.core.story import Story
-from foldline.core.summarise import EXTRACTED, Span, Written, summarise
+from foldline.core.summarise import Span, Written, summarise
 from foldline.core.words.escapes import safe_text
 from foldline.core.work.ledger import Ledger
 from foldline.errors import ArchiveError, CannotFit, InputError
@@ -136,7 +136,7 @@ def _draft(
     if written is None:
         part = _part(aim, matter.frame, WRITTEN_SHARE if options.writers else EXTRACT_SHARE, sheet)
         written = yield from summarise(span, options, part, sheet.size)
-    elif written.author == EXTRACTED:
+    elif written.is_extract:
         part = _part(aim, matter.frame, EXTRACT_SHARE, sheet)
         again = yield from summarise(span, options.without_models(), part, sheet.size)
         written = replace(again, attempts=written.attempts)

@@ -27,7 +27,7 @@ from foldline.core.spans import Spans
 from foldline.core.stubbing import only, stubbed
 from foldline.core.summaries.shorten import shorten
 from foldline.core.summaries.summary import render
-from foldline.core.summarise import EXTRACTED, Span, Written, summarise
+from foldline.core.summarise import Span, Written, summarise
 from foldline.core.views import Shown, Views
 from foldline.model import Message
 
@@ -94,16 +94,11 @@ class Step(NamedTuple):
 
     name: str
     keep: int
-    """Messages that stay at least when a model writes the checkpoint."""
-    least: int
-    """Messages that stay at least when it is extracted. Fewer will do: the work log tells in order what came before
-    them."""
+    """Messages that stay at least."""
+    share: float
+    """Share of its room that the checkpoint gets."""
     clamps: tuple[PruneSettings, ...] = ()
     """How results may be shortened, the gentlest first."""
-    model_share: float = 1.0
-    """Share of its room that a checkpoint gets when a model writes it."""
-    extract_share: float = 1.0
-    """Share of its room that a checkpoint gets when it is extracted: more, for a shorter extract loses more."""
     same_cut: bool = False
     """The cut is that of the first attempt, so what a model wrote for it is used again."""
     clamp_user: bool = False
@@ -115,10 +110,6 @@ class Step(NamedTuple):
     def is_last_resort(self) -> bool:
         """Only taken where no other view shows all rules."""
         return self.terse or self.clamp_user
-
-    def share(self, *, by_model: bool) -> float:
-        """The share of its room that a checkpoint gets."""
-        return self.model_share if by_model else self.extract_share
 
 
 class Attempts:
@@ -133,7 +124,7 @@ class Attempts:
 
     def fold(self, cut: int, step: Step, rooms: Rooms, options: Options) -> Generator[Asking, list[Any], Folded | None]:
         """One attempt."""
-        span, share, size = self.spans.span(cut), step.share(by_model=rooms.by_model), rooms.costs.size
+        span, size = self.spans.span(cut), rooms.costs.size
         settings, stay = self._clamped(cut, step, rooms)
         ledger = self.spans.ledger(span)
         done = self.spans.as_it_is(ledger, span)
@@ -144,15 +135,15 @@ class Attempts:
         if step.terse:
             room, space = rooms.terse(around, facts), 0
         else:
-            left, stay = self._left(share, cut, stay, rooms)
-            room, space = rooms.inside(share, around, facts, done, left, stay)
+            left, stay = self._left(step.share, cut, stay, rooms)
+            room, space = rooms.inside(step.share, around, facts, done, left, stay)
         if options.most is not None:
             room, space = min(room, options.most), min(space, max(options.most - around, 0))
         written = yield from self._written(cut, span, space, options, rooms)
         frame = replace(frame, author=written.author or frame.author)
         composed = compose(written.summary, facts, done, snapshot, frame, room, size)
         spare = room - composed.tokens
-        if spare > SPARE and written.author == EXTRACTED and not composed.left_out:  # the log takes what notes leave
+        if spare > SPARE and written.is_extract and not composed.left_out:  # the log takes what notes leave
             space = size(render(written.summary)) + spare
             longer = yield from self._written(cut, span, space, options.without_models(), rooms)
             fuller = compose(longer.summary, facts, done, snapshot, frame, room, size)
@@ -173,7 +164,7 @@ class Attempts:
         """How the results behind the cut are shortened, and how many tokens the messages there then have."""
         if not step.clamps:
             return None, self.stay(cut, None, rooms)
-        most = rooms.clamped(step.share(by_model=rooms.by_model))
+        most = rooms.clamped(step.share)
         for settings in step.clamps:
             stay = self.stay(cut, settings, rooms)
             if stay <= most:
@@ -204,7 +195,7 @@ class Attempts:
         ends with them."""
         if not self.options.writers:
             return ""
-        room = int(rooms.checkpoint(step.model_share, 0) * SNAPSHOT_SHARE)
+        room = int(rooms.checkpoint(step.share, 0) * SNAPSHOT_SHARE)
         return snapshot_of(span.messages, span.first, room, rooms.costs.size)
 
     def _written(
@@ -215,7 +206,7 @@ class Attempts:
         if written is None:
             written = yield from summarise(span, options, room, rooms.costs.size)
             self.asked += written.attempts
-            if written.author == EXTRACTED:  # it was chosen for this room
+            if written.is_extract:  # it was chosen for this room
                 return replace(written, attempts=self.asked)
             self.by_model[cut] = written
         short = shorten(written.summary, room, rooms.costs.size)

@@ -19,6 +19,7 @@ from functools import cached_property
 from typing import Any
 
 from foldline.core.attempt import CLAMPS, Attempts, Folded, Step
+from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.core.costs import Costs
 from foldline.core.counting.meter import Meter, Tally
 from foldline.core.effects import Asking
@@ -33,7 +34,7 @@ from foldline.core.rooms import Rooms
 from foldline.core.said.usertext import guide_in
 from foldline.core.spans import Spans
 from foldline.core.story import Story
-from foldline.core.summarise import EXTRACTED
+from foldline.core.summarise import Written
 from foldline.core.views import Views
 from foldline.model import Message, Notice
 
@@ -44,21 +45,25 @@ LAST_STEP = 2
 """Messages of the last step: a call and its answer."""
 
 
-_FOLD_ALL = Step("fold all", 0, 0, CLAMPS[-1:], model_share=0.5, extract_share=0.98)
-"""Half of its room is about the least a model's text can be cut to before it says too little. Each step of
-extraction has one or two hundredths less than the step before: joined texts have a few tokens more than their parts,
-so what was just too large fits then."""
-_CLAMP_USER = _FOLD_ALL._replace(name="clamp user", model_share=0.25, extract_share=0.95, clamp_user=True)
-"""The two ends of the message take the room: a quarter is about enough for the rules and the task."""
 _STEPS = (
-    Step("keep the tail", MIN_KEEP, LAST_STEP),
-    Step("shorten results", MIN_KEEP, LAST_STEP, CLAMPS, model_share=0.7, extract_share=0.99, same_cut=True),
-    Step("keep the last message", 1, 1, CLAMPS[-1:], model_share=0.5, extract_share=0.97),
-    _FOLD_ALL,
-    _FOLD_ALL._replace(name="fold all, tell little", terse=True),
-    _CLAMP_USER,
-    _CLAMP_USER._replace(name="clamp user, tell little", terse=True),
+    Step("keep the tail", MIN_KEEP, 1.0),
+    Step("shorten results", MIN_KEEP, 0.7, CLAMPS, same_cut=True),
+    Step("keep the last message", 1, 0.5, CLAMPS[-1:]),
+    Step("fold all", 0, 0.5, CLAMPS[-1:]),
+    Step("fold all, tell little", 0, 0.5, CLAMPS[-1:], terse=True),
+    Step("clamp user", 0, 0.25, CLAMPS[-1:], clamp_user=True),
+    Step("clamp user, tell little", 0, 0.25, CLAMPS[-1:], clamp_user=True, terse=True),
 )
+"""The ladder where a model writes. Half of its room is about the least its text can be cut to before it says too
+little. The ends of a clamped message take the room: a quarter is about enough for the rules and the task."""
+_EXTRACT_SHARES = (1.0, 0.99, 0.97, 0.98, 0.98, 0.95, 0.95)
+_EXTRACT_STEPS = tuple(
+    step._replace(keep=min(step.keep, LAST_STEP), share=share)
+    for step, share in zip(_STEPS, _EXTRACT_SHARES, strict=True)
+)
+"""The ladder where the checkpoint is extracted. A shorter extract loses more, so it gets nearly all of its room; not
+quite, since joined texts have a few tokens more than their parts, and what was just too large fits then. Fewer messages
+will do behind it: the work log tells in order what came before them."""
 BROKEN = "a view was made and not taken ({}); this is a fault of Foldline, please report it"
 """Said of a view that the proof refused, with the step that made it."""
 
@@ -69,7 +74,6 @@ class Compaction:
 
     def __init__(self, ground: Ground, options: Options, meter: Meter, decision: Decision, story: Story) -> None:
         self.ground, self.options, self.meter = ground, options, meter
-        self.decision = decision
         self.pairing: Pairing = story.pairing
         self.limits = limits_of(ground, options, meter, decision)
         self.costs = Costs(ground, meter)
@@ -77,6 +81,8 @@ class Compaction:
         views = Views(ground, options, meter, self.pairing, decision.in_row)
         spans = Spans(ground, options, story, self.costs.newest, self.costs.each)
         self.attempts = Attempts(ground, options, spans, views)
+        self.found: list[Folded] = []
+        """Every attempt that brought a view, whether it fits or not."""
 
     @property
     def asked(self) -> tuple[Attempt, ...]:
@@ -94,17 +100,16 @@ class Compaction:
         )
 
     def run(self) -> Generator[Asking, list[Any], Folded | None]:
-        found: list[Folded] = []
-        chosen = yield from self._chosen(found)
-        return self._with_log(self._admitting(self._noted(self._accounted(chosen, found)))) if chosen else None
+        chosen = yield from self._chosen()
+        return self._completed(chosen) if chosen else None
 
-    def _chosen(self, found: list[Folded]) -> Generator[Asking, list[Any], Folded | None]:
-        """The best attempt, or None where there is nothing to fold. Every attempt is added to `found`."""
+    def _chosen(self) -> Generator[Asking, list[Any], Folded | None]:
+        """The best attempt, or None where there is nothing to fold."""
         fitting: list[Folded] = []
         seeing: list[Folded] = []
         options = self.options
         cut: int | None = None
-        for step in _STEPS:
+        for step in _STEPS if self.rooms.by_model else _EXTRACT_STEPS:
             cut = cut if step.same_cut else self._cut(step)
             if cut is None or not self._is_due(step, cut, fitting):
                 continue
@@ -112,8 +117,10 @@ class Compaction:
                 self.rooms = self._rooms(clamp_user=True)
             folded = yield from self.attempts.fold(cut, step, self.rooms, options)
             options = options.without_models()  # a model is asked once
-            found += [folded] if folded else []
-            if folded and self._holds(folded.view):
+            if folded is None:
+                continue
+            self.found.append(folded)
+            if self._holds(folded.view):
                 heavy = self._is_heavy(cut, folded)
                 eased = folded.tokens <= self.rooms.ease and not heavy
                 sees = cut < len(self.ground.messages)
@@ -124,19 +131,25 @@ class Compaction:
         if fitting:
             least = min(folded.cost for folded in fitting)
             return self._longest(*([one for one in some if one.cost == least] for some in (fitting, seeing)))
-        self._raise_unless_it_fits(min(found, key=_tokens_of, default=None))
+        self._raise_unless_it_fits()
         return None
 
-    def _admitting(self, folded: Folded) -> Folded:
-        """The view with a notice for each view that was tried first and refused by the proof: that is a fault of
-        ours."""
-        faults = tuple(Notice("view-refused", BROKEN.format(why)) for why in dict.fromkeys(self.attempts.broken))
-        return replace(folded, shown=replace(folded.shown, notices=(*folded.shown.notices, *faults)))
+    def _completed(self, chosen: Folded) -> Folded:
+        """The chosen attempt, with all that is to be kept of this fold: a plan that knows what the checkpoint lacks,
+        notices of views that the proof refused, why no model's text is shown, and the lines for the next log."""
+        plan = replace(chosen.shown.plan, missing=chosen.missing, most=self.limits.most)
+        faults = (Notice("view-refused", fault) for fault in self._faults)
+        return replace(
+            chosen,
+            shown=replace(chosen.shown, plan=plan, notices=(*chosen.shown.notices, *faults)),
+            checkpoint=self._with_log(chosen),
+            written=self._accounted(chosen),
+        )
 
-    def _noted(self, folded: Folded) -> Folded:
-        """With a plan that knows what the checkpoint lacks."""
-        plan = replace(folded.shown.plan, missing=folded.missing, most=self.limits.most)
-        return replace(folded, shown=replace(folded.shown, plan=plan))
+    @property
+    def _faults(self) -> list[str]:
+        """What to say of the views that the proof refused. Each is a fault of ours."""
+        return [BROKEN.format(why) for why in dict.fromkeys(self.attempts.broken)]
 
     def _is_due(self, step: Step, cut: int, fitting: Sequence[Folded]) -> bool:
         """The step is worth trying after those that fitted so far."""
@@ -146,24 +159,24 @@ class Compaction:
             return False  # nothing fits with the whole message; shown by its ends it leaves room for a full checkpoint
         return bool(step.clamps) or not self._is_crowded(cut, step)
 
-    def _with_log(self, folded: Folded) -> Folded:
-        """With the lines that the next log is chosen from: a log made of a log would forget more each time."""
-        if folded.written.author != EXTRACTED:
-            return folded
-        log = folded.span.extractor.kept(folded.written.summary.get("context"), self.costs.size)
-        return replace(folded, checkpoint=replace(folded.checkpoint, log=log))
+    def _with_log(self, chosen: Folded) -> Checkpoint:
+        """The checkpoint with the lines that the next log is chosen from: a log made of a log would forget more each
+        time."""
+        if not chosen.written.is_extract:
+            return chosen.checkpoint
+        log = chosen.span.extractor.kept(chosen.written.summary.get("context"), self.costs.size)
+        return replace(chosen.checkpoint, log=log)
 
-    def _accounted(self, chosen: Folded, found: Sequence[Folded]) -> Folded:
-        """With the reason why a model's text is not shown, where a model wrote one."""
-        by_model = [folded for folded in found if folded.written.author != EXTRACTED]
-        if chosen.written.author != EXTRACTED or not by_model:
-            return chosen
+    def _accounted(self, chosen: Folded) -> Written:
+        """What was written, with the reason why a model's text is not shown, where a model wrote one."""
+        by_model = [folded for folded in self.found if not folded.written.is_extract]
+        if not by_model or not chosen.written.is_extract:
+            return chosen.written
         least = min(by_model, key=_tokens_of)
         why = f"a view with it has {least.tokens:,} tokens, and {self.limits.most:,} are allowed"
         if least.tokens <= self.limits.most:
             why = "a view with it leaves less room, shows fewer rules, or has too many bytes"
-        attempts = tuple(attempt.not_taken(why) for attempt in chosen.written.attempts)
-        return replace(chosen, written=replace(chosen.written, attempts=attempts))
+        return replace(chosen.written, attempts=tuple(attempt.not_taken(why) for attempt in chosen.written.attempts))
 
     def _longest(self, fitting: Sequence[Folded], seeing: Sequence[Folded]) -> Folded:
         """The view that leaves room for the most turns before the next fold; or one that shows the last step, if it
@@ -191,15 +204,14 @@ class Compaction:
         gets its room anyway."""
         if not self.rooms.by_model or self.options.pivot is not None or self.options.direction == "from":
             return False
-        return self.rooms.is_crowded(cut, step.share(by_model=self.rooms.by_model))
+        return self.rooms.is_crowded(cut, step.share)
 
-    def _raise_unless_it_fits(self, smallest: Folded | None) -> None:
-        """Nothing could be folded, which is no error if everything fits as it is."""
-        views = (self.ground.view, smallest.view) if smallest else (self.ground.view,)
+    def _raise_unless_it_fits(self) -> None:
+        """Raises CannotFit with the smallest view, unless nothing could be folded and everything fits as it is."""
+        views = (self.ground.view, *(folded.view for folded in self.found))
         size, view = min(((self._size(view), view) for view in views), key=lambda found: found[0].tokens)
-        if smallest or not replace(self.limits, most=self.options.budget.room).holds(size):
-            why = "; ".join(BROKEN.format(why) for why in dict.fromkeys(self.attempts.broken))
-            raise refusal(self.limits, self.ground, self.options, view, size, why)
+        if self.found or not replace(self.limits, most=self.options.budget.room).holds(size):
+            raise refusal(self.limits, self.ground, self.options, view, size, "; ".join(self._faults))
 
     def _cut(self, step: Step) -> int | None:
         """Where to divide, or None when there is nothing to fold."""
@@ -210,20 +222,19 @@ class Compaction:
         if self.options.pivot is not None:
             cut = self._pivot(self.options.pivot)
             return cut if cut > self.ground.begin else None
-        keep = step.keep if self.rooms.by_model else step.least
-        if keep == 0:
+        if step.keep == 0:
             again = start > 0 and not self._holds(self.ground.view)  # everything is folded already, and still too large
             return len(messages) if len(messages) > start or again else None
         positions = {cut for cut in self._legal if cut > start}
         if not positions:
             return None
-        room = self.rooms.tail(step.share(by_model=self.rooms.by_model))
+        room = self.rooms.tail(step.share)
         whole = not self.rooms.by_model  # a log says what came before a large result
-        cut = choose(positions | {start}, self.rooms.sizes(start, room, whole=whole), keep=keep, tokens=room)
+        cut = choose(positions | {start}, self.rooms.sizes(start, room, whole=whole), keep=step.keep, tokens=room)
         if cut <= start:  # they fit only with large results shortened: take as many as fit without that
-            cut = choose(positions | {start}, self.rooms.sizes(start, room, whole=True), keep=keep, tokens=room)
+            cut = choose(positions | {start}, self.rooms.sizes(start, room, whole=True), keep=step.keep, tokens=room)
         if cut <= start:  # the messages are not what fills the room: fold all but the last
-            cut = choose(positions | {start}, [0] * len(messages), keep=keep)
+            cut = choose(positions | {start}, [0] * len(messages), keep=step.keep)
         return cut if cut > start else min(positions)
 
     def _pivot(self, pivot: int) -> int:

@@ -105,6 +105,11 @@ class Written:
     left_out: int = 0
     """Lines of the summary that found no room."""
 
+    @property
+    def is_extract(self) -> bool:
+        """No model wrote it: its lines are the conversation's own."""
+        return self.author == EXTRACTED
+
 
 def summarise(
     span: Span, options: Options, room: int, size: Callable[[str], int]
