@@ -217,10 +217,6 @@ class Message:
         """The message with other parts: it loses its bytes and keeps its place in the layout."""
         return replace(self, parts=tuple(parts), raw=None)
 
-    def origin_of(self, part: Part) -> Origin:
-        """The origin of a part: a tool result is the tool's words, whoever carries it."""
-        return Origin.TOOL if type(part) is ToolResult else self.origin
-
 
 def digest(data: bytes) -> str:
     """The name of some bytes: 128 bits of BLAKE2b, in hex. Long enough that no two contents share one."""

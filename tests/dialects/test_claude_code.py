@@ -137,7 +137,6 @@ def test_words_typed_beside_a_result_are_the_users(book):
     assert [type(part) for part in both.parts] == [ToolResult, ToolResult, Text]
     assert both.rows == (2, 3, 2)
     assert both.origin is Origin.USER
-    assert both.origin_of(both.parts[0]) is Origin.TOOL
 
 
 def test_a_row_with_text_before_its_result_keeps_its_order(book):

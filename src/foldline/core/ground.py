@@ -47,11 +47,6 @@ class Ground:
     """Checkpoints that are among the messages themselves."""
 
     @property
-    def number(self) -> int:
-        """The number of message `begin` in the whole history, however often that was folded."""
-        return self.past.stop if self.past else self.begin
-
-    @property
     def pins(self) -> tuple[int, ...]:
         """What was pinned before. Where a conversation's end was folded, the plan lists all messages before it;
         these are no pins."""

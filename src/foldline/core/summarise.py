@@ -19,7 +19,7 @@ from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.core.effects import Asking
 from foldline.core.facts import Facts
 from foldline.core.history.cycles import Pairing
-from foldline.core.log.extract import VERSION, Extractor, extract
+from foldline.core.log.extract import Extractor, extract
 from foldline.core.log.logtext import reread
 from foldline.core.options import Options, Writer
 from foldline.core.receipt import WRITTEN, Attempt, together
@@ -377,4 +377,4 @@ def _earlier(span: Span) -> Iterator[tuple[str, bool]]:
             yield section.text, section.key not in BINDING
 
 
-__all__ = ["EXTRACTED", "VERSION", "Span", "Written", "evidence", "summarise"]
+__all__ = ["EXTRACTED", "Span", "Written", "evidence", "summarise"]

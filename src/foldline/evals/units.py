@@ -32,10 +32,6 @@ class Unit:
     def tokens(self) -> int:
         return size(self.messages)
 
-    @property
-    def is_users(self) -> bool:
-        return any(message.role == "user" and message.origin is Origin.USER for message in self.messages)
-
 
 def units(conversation: Conversation) -> list[Unit]:
     messages = conversation.messages

@@ -88,7 +88,7 @@ class Summary:
         return cls(saved["style"], sections, saved.get("version", ""))
 
 
-def accept(reply: Reply, style: Style, version: str = "") -> Summary:
+def accept(reply: Reply, style: Style) -> Summary:
     """A reply as a summary; raises Empty or Truncated if it is not one.
 
     It must have enough of the style's headings, and one more if they are bare labels, which any answer may have.
@@ -107,7 +107,7 @@ def accept(reply: Reply, style: Style, version: str = "") -> Summary:
         raise Empty("the model refused to write a summary")
     if not usable:
         raise Empty("the reply does not have the sections of a summary")
-    summary = _written(_summary(sections, style, version))
+    summary = _written(_summary(sections, style))
     if not any(section.key for section in summary.sections):
         raise Empty("the reply says nothing under its headings, or only repeats the form it was given")
     return summary
@@ -154,14 +154,14 @@ def _form(style: str) -> frozenset[str]:
     return frozenset(bare(line).casefold() for line in lines if line and not line.startswith("<"))
 
 
-def parse(text: str, style: Style, version: str = "") -> Summary:
+def parse(text: str, style: Style) -> Summary:
     """The sections of a text. Never raises: what fits no section is kept among the other notes."""
-    return _summary(_sections(unwrap(text, style), style)[0], style, version)
+    return _summary(_sections(unwrap(text, style), style)[0], style)
 
 
-def _summary(sections: Sequence[Section], style: Style, version: str) -> Summary:
+def _summary(sections: Sequence[Section], style: Style) -> Summary:
     kept = [section for section in sections if not says_nothing(section.text)]
-    return Summary(style.name, _ordered(_joined(kept), style), version)
+    return Summary(style.name, _ordered(_joined(kept), style))
 
 
 def render(summary: Summary) -> str:
