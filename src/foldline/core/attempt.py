@@ -127,7 +127,7 @@ class Attempts:
         span, size = self.spans.span(cut), rooms.costs.size
         settings, stay = self._clamped(cut, step, rooms)
         ledger = self.spans.ledger(span)
-        done = self.spans.as_it_is(ledger, span)
+        now = self.spans.with_later_commits(ledger, span)
         snapshot = self._snapshot(span, step, rooms)
         frame = self.spans.frame(cut, span, terse=step.terse)
         facts = self.spans.shown_facts(cut, span, scarce=rooms.scarce or (step.terse and not step.clamp_user))
@@ -136,17 +136,17 @@ class Attempts:
             room, space = rooms.terse(around, facts), 0
         else:
             left, stay = self._left(step.share, cut, stay, rooms)
-            room, space = rooms.inside(step.share, around, facts, done, left, stay)
+            room, space = rooms.inside(step.share, around, facts, now, left, stay)
         if options.most is not None:
             room, space = min(room, options.most), min(space, max(options.most - around, 0))
         written = yield from self._written(cut, span, space, options, rooms)
         frame = replace(frame, author=written.author or frame.author)
-        composed = compose(written.summary, facts, done, snapshot, frame, room, size)
+        composed = compose(written.summary, facts, now, snapshot, frame, room, size)
         spare = room - composed.tokens
         if spare > SPARE and written.is_extract and not composed.left_out:  # the log takes what notes leave
             space = size(render(written.summary)) + spare
             longer = yield from self._written(cut, span, space, options.without_models(), rooms)
-            fuller = compose(longer.summary, facts, done, snapshot, frame, room, size)
+            fuller = compose(longer.summary, facts, now, snapshot, frame, room, size)
             if all(section == "read-files" for section, _ in fuller.left_out):  # a log displaces only these
                 written, composed = longer, fuller
         checkpoint = self.spans.checkpoint(cut, span, written, ledger, composed.text)

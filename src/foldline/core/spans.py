@@ -19,7 +19,6 @@ from foldline.core.resume import resume, tersely
 from foldline.core.said.usertext import own_words
 from foldline.core.story import Story
 from foldline.core.summarise import Span, Written
-from foldline.core.work.deeds import Deed
 from foldline.core.work.ledger import Ledger, ledger_of
 from foldline.model import Message, Origin
 
@@ -42,30 +41,44 @@ class Spans:
         return self._found[cut]
 
     def _span(self, cut: int) -> Span:
-        ground = self.ground
+        ground, listens = self.ground, bool(self.options.writers)
         start, stop = self._ends(cut)
         messages = ground.messages[start:stop]
         past = ground.past if self.options.direction != "from" or ground.past in self._inner(messages) else None
         pivot = _pivot(past, messages)
         first = start if past is None else past.stop - pivot.stop
-        pairing = within(ground, self.story.pairing, start, stop)
-        done = self.story.deeds(start, stop)
-        since = self.story.deeds(start + pivot.stop, stop) if pivot else done
-        facts = facts_of(messages[pivot.stop :], since, first=first + pivot.stop, start=start + pivot.stop)
-        known = [checkpoint.facts for checkpoint in self._before(past, messages)]
-        texts = {checkpoint.text for checkpoint in self._before(past, messages)}
+        return Span(
+            messages,
+            within(ground, self.story.pairing, start, stop),
+            first,
+            self._facts(messages, start, first, self._before(past, messages), pivot),
+            self.story.deeds(start, stop),
+            past,
+            self.story.voices(start, stop) if listens else None,
+            tuple(self.each[start:stop]) if listens else (),
+            start,
+            pivot,
+        )
+
+    def _facts(
+        self, messages: Sequence[Message], start: int, first: int, before: Sequence[Checkpoint], pivot: range
+    ) -> Facts:
+        """The facts of the span and of all before it, as they stand at the end of the history: a checkpoint that
+        described the end of its span would be out of date."""
+        history, stop = self.ground.messages, start + len(messages)
+        done = self.story.deeds(start + pivot.stop, stop)
+        facts = facts_of(messages[pivot.stop :], done, first=first + pivot.stop, start=start + pivot.stop)
+        known = [checkpoint.facts for checkpoint in before]
+        texts = {checkpoint.text for checkpoint in before}
         if pivot:
-            before = self.story.deeds(start, start + pivot.start)
-            known.insert(0, facts_of(messages[: pivot.start], before, first=start, start=start).without(texts))
+            earlier = self.story.deeds(start, start + pivot.start)
+            known.insert(0, facts_of(messages[: pivot.start], earlier, first=start, start=start).without(texts))
         if known:
-            facts = reduce(Facts.then, known).since(since).then(facts.without(texts))
-        later = self.story.deeds(stop, len(ground.messages))
-        after = first + len(messages)
-        last, worked = (after - stop + at for at in (len(ground.messages) - 1, last_work(ground.messages)))
-        facts = facts.since(later).then(self._now(later, stop, after)).ending(last, worked)
-        voices = self.story.voices(start, stop) if self.options.writers else None
-        tokens = tuple(self.each[start:stop]) if self.options.writers else ()
-        return Span(messages, pairing, first, facts, done, past, voices, tokens, start, pivot)
+            facts = reduce(Facts.then, known).since(done).then(facts.without(texts))
+        later, after = self.story.deeds(stop, len(history)), first + len(messages)
+        now = now_of(history[stop:], later, first=after, start=stop)
+        last, worked = (after - stop + at for at in (len(history) - 1, last_work(history)))
+        return facts.since(later).then(now).ending(last, worked)
 
     def _inner(self, messages: Sequence[Message]) -> list[Checkpoint]:
         """Checkpoints among the folded messages: what each was made from is better known than its text."""
@@ -81,11 +94,6 @@ class Spans:
         """The first message that is folded, and the one after the last."""
         return (cut, len(self.ground.messages)) if self.options.direction == "from" else (self.ground.begin, cut)
 
-    def _now(self, later: tuple[Deed, ...], stop: int, first: int) -> Facts:
-        """How things stand at the end of the history: a checkpoint that described the end of its span would be out
-        of date."""
-        return now_of(self.ground.messages[stop:], later, first=first, start=stop)
-
     def shown_facts(self, cut: int, span: Span, *, scarce: bool = False) -> Facts:
         """The facts that the notes show. A user message that the view itself shows is not repeated, nor, where room
         is scarce, are the rules in it."""
@@ -98,12 +106,13 @@ class Spans:
         return Facts(tuple(fact for fact in span.facts.facts if fact.kind not in kinds or fact.source not in sources))
 
     def ledger(self, span: Span) -> Ledger:
-        before = self._before(span.previous, span.messages)
-        found = reduce(Ledger.then, (*(checkpoint.ledger for checkpoint in before), ledger_of(span.deeds)))
+        """What was done up to the end of the span."""
+        before = (checkpoint.ledger for checkpoint in self._before(span.previous, span.messages))
+        found = reduce(Ledger.then, (*before, ledger_of(span.deeds)))
         return replace(found, commit="open", since=()) if span.pivot else found  # what changed first is not known
 
-    def as_it_is(self, ledger: Ledger, span: Span) -> Ledger:
-        """The ledger with the present state of commits: the messages that stay may have more of them."""
+    def with_later_commits(self, ledger: Ledger, span: Span) -> Ledger:
+        """The ledger as a checkpoint shows it: the messages that stay may have commits, too."""
         stop = span.start + len(span.messages)
         return ledger.as_of(ledger_of(self.story.deeds(stop, len(self.ground.messages))))
 
