@@ -25,7 +25,6 @@ from foldline.core.counting.meter import Meter, Tally
 from foldline.core.effects import Asking
 from foldline.core.ground import Ground
 from foldline.core.history.cuts import MIN_KEEP, choose, legal, rules_of
-from foldline.core.history.cycles import Pairing
 from foldline.core.limits import limits_of, refusal
 from foldline.core.options import Options
 from foldline.core.policy import Decision
@@ -74,11 +73,10 @@ class Compaction:
 
     def __init__(self, ground: Ground, options: Options, meter: Meter, decision: Decision, story: Story) -> None:
         self.ground, self.options, self.meter = ground, options, meter
-        self.pairing: Pairing = story.pairing
         self.limits = limits_of(ground, options, meter, decision)
         self.costs = Costs(ground, meter)
         self.rooms = self._rooms()
-        views = Views(ground, options, meter, self.pairing, decision.in_row)
+        views = Views(ground, options, meter, decision.in_row)
         spans = Spans(ground, options, story, self.costs.newest, self.costs.each)
         self.attempts = Attempts(ground, options, spans, views)
         self.found: list[Folded] = []
@@ -242,7 +240,7 @@ class Compaction:
 
     @cached_property
     def _legal(self) -> set[int]:
-        return legal(self.ground.messages, self.pairing, rules_of(self.ground.conversation.grammar))
+        return legal(self.ground.messages, self.ground.given.pairing, rules_of(self.ground.conversation.grammar))
 
     def _holds(self, view: tuple[Message, ...]) -> bool:
         return self.limits.holds(self._size(view))

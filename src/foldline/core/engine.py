@@ -24,7 +24,6 @@ from foldline.core.effects import Around, Effect, Keep, Known, Recall, Recalled,
 from foldline.core.fold import as_carried, with_cycles
 from foldline.core.ground import Given, Ground, ground_of
 from foldline.core.guidance import guided
-from foldline.core.history.cycles import pair
 from foldline.core.history.repairer import Repairer
 from foldline.core.history.skeleton import Chain
 from foldline.core.options import Options
@@ -117,8 +116,8 @@ class _Turn:
             return (yield from self._resting(ground, decision))
         found = yield from self._eased(ground, decision)
         if found is None and not self.options.force:
-            found = yield from self._made_ready(given, ground, decision)
-        return found or (yield from self._folded_once_more(given, ground, decision))
+            found = yield from self._made_ready(ground, decision)
+        return found or (yield from self._folded_once_more(ground, decision))
 
     def _recognised(self) -> Generator[Effect, Any, Recognised]:
         """The messages, with what repairs added and with checkpoints that came back recognised as our own."""
@@ -143,8 +142,7 @@ class _Turn:
         """The same without what this turn's pins bring back, which the last view did not show."""
         if not ground.moved or not self.options.pins:
             return self._shown(ground)
-        given = Given(self.given, ground.messages, ground.digests, self.story.pairing, ())
-        return self._shown(ground_of(given, self.recalled))
+        return self._shown(ground_of(replace(ground.given, returned=(), pins=()), self.recalled))
 
     def _spared(self, ground: Ground) -> Ground:
         """The ground, where stubs are pinned now: they are whole from now on, also on turns that do not pin them."""
@@ -219,12 +217,12 @@ class _Turn:
         would not help; otherwise less, so that the next turns have room."""
         return self.budget.room if decision.action == "prune" or decision.storm else at_ease(self.budget)
 
-    def _made_ready(self, given: Given, ground: Ground, decision: Decision) -> Generator[Effect, Any, View | None]:
+    def _made_ready(self, ground: Ground, decision: Decision) -> Generator[Effect, Any, View | None]:
         """The fold that was made ahead of need, if there is one and it is still small enough."""
         ready = self.recalled.ready if self.recalled else None
         if ready is None or ready.plan.checkpoint == ground.plan.checkpoint:
             return None
-        found = ground_of(given, ready)
+        found = ground_of(ground.given, ready)
         shown, stubs = self._shown(found), found.plan.stubs
         tally = self.scale.sized(shown)
         if tally.tokens > self.budget.at(self.budget.prune_at):  # now or next time, and the cache is lost anyway
@@ -247,7 +245,7 @@ class _Turn:
         found = replace(found, plan=plan)
         return self._view(shown, replace(decision, action="compact"), ground, plan=plan, instead=found)
 
-    def _folded_once_more(self, given: Given, ground: Ground, decision: Decision) -> Generator[Effect, Any, View]:
+    def _folded_once_more(self, ground: Ground, decision: Decision) -> Generator[Effect, Any, View]:
         """The fold. What only an earlier turn pinned is let go of where it leaves no room: then all is folded anew."""
         try:
             return (yield from self._folded(ground, decision))
@@ -255,7 +253,7 @@ class _Turn:
             if {*ground.pins} <= {*self.options.pins}:
                 raise
         self._note("unpinned", "what was pinned in earlier turns, and not in this one, is folded: it left no room")
-        return (yield from self._folded(ground_of(given, None), decision))
+        return (yield from self._folded(ground_of(ground.given, None), decision))
 
     def _folded(self, ground: Ground, decision: Decision) -> Generator[Effect, Any, View]:
         """A fold, claimed only once it is saved. A view that is not smaller does not count as a fold."""
@@ -319,9 +317,7 @@ class _Turn:
 
     def _beaten(self, ground: Ground, decision: Decision, winner: Recalled) -> Generator[Effect, Any, View]:
         """Someone else folded the same history meanwhile: their fold is shown, so that there is one view of it."""
-        pairing = pair(ground.messages, ground.conversation.grammar)
-        given = Given(ground.conversation, ground.messages, ground.digests, pairing, (), self.options.pins)
-        found = ground_of(given, winner)
+        found = ground_of(replace(ground.given, returned=()), winner)
         self.recalled = winner
         if self.scale.sized(self._shown(found)).tokens > self.budget.room:
             return (yield from self._folded(found, decision))

@@ -1,6 +1,6 @@
 """What a fold starts from: the history, its skeleton, and how it is shown so far.
 
-    conversation, digests, recalled, returned ── ground_of ──> Ground
+    Given, Recalled ── ground_of ──> Ground
 
 A history that was folded before comes back in one of two ways: whole, and its plan is recalled; or as the view we made
 of it, and the checkpoint in it is recognised by its text. Either way, this module finds what the checkpoint stands for
@@ -26,25 +26,55 @@ UNSEEN, WHOLE = ViewPlan("", 0), Base()
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
-    """The history and how it is shown. `past` is the checkpoint that stands for messages[:begin], if there is one;
-    `shown` is the one in the view."""
+class Given:
+    """What a turn knows at its beginning."""
 
     conversation: Conversation
     messages: tuple[Message, ...]
+    """Its messages, each under its own origin."""
     digests: tuple[str, ...]
+    pairing: Pairing
+    returned: tuple[tuple[int, Checkpoint], ...] = ()
+    """The places of checkpoints that came back among the messages, with their rows."""
+    pins: tuple[int, ...] = ()
+    """What is pinned in this turn, in order: whole cycles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """The history and how it is shown."""
+
+    given: Given
     base: Base = WHOLE
     plan: ViewPlan = UNSEEN
     shown: Checkpoint | None = None
+    """The checkpoint in the view."""
     past: Checkpoint | None = None
+    """The checkpoint that the next one builds on. It stands for what comes before `begin`; if it was made of a
+    conversation's end, it lies behind that."""
     begin: int = 0
-    """The first message that no checkpoint stands for."""
+    """The first message that the next checkpoint is made from."""
     moved: bool = False
     """The view does not extend the last one: the client divides its messages differently, or pins others."""
     pinned: tuple[Message, ...] = ()
     """Messages that pruning leaves as they are."""
-    returned: tuple[Checkpoint, ...] = ()
-    """Checkpoints that are among the messages themselves."""
+
+    @property
+    def conversation(self) -> Conversation:
+        return self.given.conversation
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        return self.given.messages
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        return self.given.digests
+
+    @property
+    def returned(self) -> tuple[Checkpoint, ...]:
+        """Checkpoints that are among the messages themselves."""
+        return tuple(row for _, row in self.given.returned)
 
     @property
     def pins(self) -> tuple[int, ...]:
@@ -58,20 +88,6 @@ class Ground:
         return self.base.view(self.messages)
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What a turn knows at its beginning. `returned` are the places of checkpoints that came back, with their rows."""
-
-    conversation: Conversation
-    messages: tuple[Message, ...]
-    digests: tuple[str, ...]
-    pairing: Pairing
-    """The pairing of the messages."""
-    returned: tuple[tuple[int, Checkpoint], ...] = ()
-    pins: tuple[int, ...] = ()
-    """What is pinned in this turn, in order: whole cycles."""
-
-
 def ground_of(given: Given, recalled: Recalled | None) -> Ground:
     """How the history is shown so far."""
     if recalled and recalled.checkpoint:
@@ -79,9 +95,7 @@ def ground_of(given: Given, recalled: Recalled | None) -> Ground:
         if found:
             return found
     plan = recalled.plan if recalled and not recalled.checkpoint else UNSEEN
-    pinned = tuple(given.messages[pin] for pin in given.pins)
-    returned = tuple(row for _, row in given.returned)
-    ground = Ground(given.conversation, given.messages, given.digests, plan=plan, pinned=pinned, returned=returned)
+    ground = Ground(given, plan=plan, pinned=tuple(given.messages[pin] for pin in given.pins))
     return _fed_back(ground, *given.returned[-1]) if given.returned else ground
 
 
@@ -106,17 +120,14 @@ def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | Non
     carried, guide = (None if at in pins else at for at in (newest, plan.guide))
     plan = replace(plan, pins=pins, carried=carried, carried_as=name, guide=guide)
     return Ground(
-        given.conversation,
-        messages,
-        given.digests,
+        given,
         Base(front_again(given.conversation.grammar, messages, plan, checkpoint), start),
         plan,
-        checkpoint,
-        None if suffix else checkpoint,
-        0 if suffix else start,
-        moved,
-        tuple(messages[pin] for pin in sorted({*pins, *given.pins})),
-        tuple(row for _, row in given.returned),
+        shown=checkpoint,
+        past=None if suffix else checkpoint,
+        begin=0 if suffix else start,
+        moved=moved,
+        pinned=tuple(messages[pin] for pin in sorted({*pins, *given.pins})),
     )
 
 
@@ -215,19 +226,20 @@ def front_again(
     return (*kept, checkpoint.message, *user, *(messages[index] for index in after))
 
 
-def behind(front: Sequence[Message], ground: Ground, pairing: Pairing, start: int) -> Pairing | None:
+def behind(front: Sequence[Message], given: Given, start: int) -> Pairing | None:
     """The pairing of the view `front` + messages[start:]; None where the front has steps of its own."""
     if any(message.role not in ("user", "system") or message.results for message in front):
         return None
-    return within(ground, pairing, start, len(ground.messages), at=len(front))
+    return within(given, start, len(given.messages), at=len(front))
 
 
-def within(ground: Ground, pairing: Pairing, start: int, stop: int, at: int = 0) -> Pairing:
+def within(given: Given, start: int, stop: int, at: int = 0) -> Pairing:
     """The pairing of messages[start:stop] in a list where they begin at `at`, taken from the pairing of the whole
     unless a cycle crosses a border."""
+    pairing = given.pairing
     inner = [cycle for cycle in pairing.cycles if cycle.stop > start and cycle.start < stop]
     across = any(cycle.start < start or cycle.stop > stop for cycle in inner)
     if across or pairing.orphans or pairing.duplicates:
-        alone = pair(ground.messages[start:stop], ground.conversation.grammar)
+        alone = pair(given.messages[start:stop], given.conversation.grammar)
         return moved(alone, at) if at else alone
     return moved(Pairing(tuple(inner)), at - start) if start != at else Pairing(tuple(inner))

@@ -49,7 +49,7 @@ class Spans:
         first = start if past is None else past.stop - pivot.stop
         return Span(
             messages,
-            within(ground, self.story.pairing, start, stop),
+            within(ground.given, start, stop),
             first,
             self._facts(messages, start, first, self._before(past, messages), pivot),
             self.story.deeds(start, stop),

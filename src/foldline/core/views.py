@@ -15,7 +15,6 @@ from foldline.core.effects import ViewPlan
 from foldline.core.facts import attached_to
 from foldline.core.fold import as_carried, newest_user, prove, with_cycles
 from foldline.core.ground import Ground, behind, front_again, silent_before
-from foldline.core.history.cycles import Pairing
 from foldline.core.history.repair import Repaired, repair
 from foldline.core.options import Options
 from foldline.core.prune import PruneSettings
@@ -36,9 +35,8 @@ class Shown:
 class Views:
     """The views of one fold, by their cuts. `in_row` counts the folds in a row that gained too little."""
 
-    def __init__(self, ground: Ground, options: Options, meter: Meter, pairing: Pairing, in_row: int) -> None:
-        self.ground, self.options, self.meter = ground, options, meter
-        self.pairing, self.in_row = pairing, in_row
+    def __init__(self, ground: Ground, options: Options, meter: Meter, in_row: int) -> None:
+        self.ground, self.options, self.meter, self.in_row = ground, options, meter, in_row
 
     def shown(self, cut: int, checkpoint: Checkpoint, clamp: PruneSettings | None, length: int) -> Shown:
         """The view with this checkpoint. A carried user message has at most `length` characters in it (0: all).
@@ -53,7 +51,7 @@ class Views:
         pinned = [messages[pin] for pin in {*plan.pins, *self.options.pins}]
         pruned = stubbed(view, settings, self.ground.plan.stubs, pinned)
         given = self.ground.conversation
-        pairing = behind(front, self.ground, self.pairing, plan.start)
+        pairing = behind(front, self.ground.given, plan.start)
         mended = repair(pruned.messages, given.grammar, pairing, thinking=given.head.thinks_first)
         prove(mended.messages, messages, given.grammar, None if mended.repairs else pairing, clamped=bool(notices))
         tokens = self.meter.count(given.with_messages(mended.messages)).tokens
@@ -75,7 +73,8 @@ class Views:
         if self.options.direction == "from":
             return self._beginning(plan, cut, newest), ()
         pinned = (pin for pin in (*self.ground.pins, *self.options.pins) if pin < cut)
-        pins = tuple(sorted(with_cycles(pinned, self.pairing)))  # what was a lone call once may be answered by now
+        whole = with_cycles(pinned, self.ground.given.pairing)  # a call that was pinned alone may be answered by now
+        pins = tuple(sorted(whole))
         guide = self.options.guide
         if guide is not None and guide < cut and guide not in pins:
             plan = replace(plan, guide=guide, guide_as=guide_in(messages[guide]).identity)
