@@ -17,6 +17,7 @@ from foldline import Archive, Budget, CannotFit, Compactor, MemoryArchive, sourc
 from foldline.core.counting.estimate import Estimator
 from foldline.core.counting.meter import Meter
 from foldline.errors import FoldlineError, InputError, InvalidSetting, Overloaded
+from foldline.model import Text
 from foldline.testing import SUMMARY, FakeCaller, Session
 
 DIALECTS = ("anthropic", "openai-chat", "openai-responses", "gemini")
@@ -557,6 +558,17 @@ def test_pinned_messages_stay_with_their_cycle_through_every_fold(dialect):
         assert {"command": "cat part_0.txt"} in [call.parsed() for message in shown for call in message.calls]
         assert f"0\n{LISTING}" in [result.text for message in shown for result in message.results]
     assert fitted.receipt.generation > 2
+
+
+@pytest.mark.parametrize("pins", [[1], [2], [1, 2]])
+@pytest.mark.parametrize("asked", [0, 40])
+def test_the_notes_do_not_repeat_what_is_pinned(pins, asked):
+    session = Session().user("Mend the parser.").tools(("bash", '{"command": "ls"}', "a.py"))
+    session.messages[-1] = session.messages[-1].with_parts((*session.messages[-1].parts, Text("It feels slow to me.")))
+    for number in range(41):
+        work(session.user("Now the lexer.") if number == asked else session, number)
+    fitted = Compactor(Budget(window=6_000, reserve=500)).compact(session.request(), pin=pins)
+    assert json.dumps(fitted.messages).count("It feels slow to me.") == 1
 
 
 def test_a_message_pinned_after_it_was_folded_is_shown_again():

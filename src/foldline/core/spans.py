@@ -97,11 +97,11 @@ class Spans:
     def shown_facts(self, cut: int, span: Span, *, scarce: bool = False) -> Facts:
         """The facts that the notes show. A user message that the view itself shows is not repeated, nor, where room
         is scarce, are the rules in it."""
-        newest, messages = self.newest, self.ground.messages
-        if newest is None or newest >= cut or self.options.direction == "from":
+        if self.options.direction == "from":
             return span.facts
-        pinned = (pin for pin in (*self.ground.pins, *self.options.pins) if 0 <= pin < cut)
-        sources = {messages[index].identity for index in (newest, *pinned)}
+        newest = () if self.newest is None else (self.newest,)
+        shown = (at for at in (*newest, *self.ground.pins, *self.options.pins) if at < cut)
+        sources = {self.ground.messages[at].identity for at in shown}
         kinds = ("user", "rule", "decision") if scarce else ("user",)
         return Facts(tuple(fact for fact in span.facts.facts if fact.kind not in kinds or fact.source not in sources))
 
