@@ -61,9 +61,9 @@ class ViewPlan:
     """The identity that a clamped message had when it was clamped, by which the view names the whole on every turn:
     the identity itself changes when a client moves its cache marks."""
     missing: int = 0
-    """How many of the user's rules found no room in the checkpoint …"""
+    """How many of the user's rules found no room in the checkpoint."""
     most: int = 0
-    """… when the view could have so many tokens."""
+    """How many tokens the view could have when it was made: where there are many more now, these rules may fit."""
 
     @property
     def front(self) -> tuple[int, ...]:

@@ -3,10 +3,9 @@
     tokens, budget, what happened before ── decide ──> Decision (action, target, reason)
 
 Pruning is tried above a share of the room (`prune_at`, 70 % unless told), compaction above another (`compact_at`, all
-of it), both strictly. After a compaction the next one
-waits for enough new tokens; if the room is exceeded before that, the last one kept too much, so the next gets a smaller
-target. To leave room for that wait, a view should be `at_ease` after its fold. The cost of a broken prompt cache is
-calculated, and stands in the receipt.
+of it unless told). After a compaction the next one waits for enough new tokens. If the room is exceeded before that,
+the last one kept too much, and the next gets a smaller target. A view that is `at_ease` has room for that wait. The
+cost of a broken prompt cache is calculated, and stands in the receipt.
 """
 
 from __future__ import annotations

@@ -48,6 +48,11 @@ class Notes:
     in_part: int = 0
     lost: int = 0
 
+    @property
+    def missing(self) -> int:
+        """How many rules found no room, those of plans included."""
+        return dict(self.left_out).get("rules", 0)
+
 
 def notes(
     facts: Facts, ledger: Ledger, room: int, size: Callable[[str], int], summary_text: str = "", whole: int = 0
@@ -74,15 +79,10 @@ def notes(
 def _best(found: Sequence[Piece], room: int, size: Callable[[str], int]) -> tuple[Notes, Sequence[Piece]]:
     """The most important pieces that fit. Where a rule does not fit, a long one gives way to several short ones."""
     best = _within(_ranked(found), room, size)
-    if not _lost(best[0]):
+    if not best[0].missing:
         return best
     short = sorted(_ranked(found), key=lambda piece: (piece.rank, size(piece.text) * (piece.section == "rules")))
-    return min(best, _within(short, room, size), key=lambda one: _lost(one[0]))
-
-
-def _lost(noted: Notes) -> int:
-    """How many rules found no room."""
-    return dict(noted.left_out).get("rules", 0)
+    return min(best, _within(short, room, size), key=lambda one: one[0].missing)
 
 
 def _rules(pieces: Iterable[Piece]) -> int:

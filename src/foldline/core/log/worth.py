@@ -4,7 +4,7 @@
 
 A product of a few factors, each with its reason. They were fitted on one half of a hundred real sessions, by how many
 characters of a line came again in the agent's next forty turns, and refined while looking at both (docs/quality.md).
-What a line costs is calculated in choosing.py, what others have told already in wording.py.
+What a line costs is calculated in shelf.py, what others have told already in wording.py.
 """
 
 from __future__ import annotations
