@@ -18,7 +18,7 @@ from foldline.core.options import Options, Writer
 from foldline.core.prune import PruneSettings
 from foldline.core.summaries.prompts import prompt
 from foldline.errors import Busy, CannotFit, Full, Overflow, RateLimited
-from foldline.model import Message, Origin, Text, ToolCall
+from foldline.model import Media, Message, Origin, Text, ToolCall
 from foldline.sources import write
 from foldline.testing import SUMMARY, Session, play
 
@@ -499,6 +499,19 @@ def test_what_is_mended_in_a_view_counts_as_part_of_it():
     receipt = maker.fit(conversation).receipt
     assert receipt.repairs
     assert receipt.tokens_after <= receipt.room == tokens
+
+
+def test_what_somebody_else_saved_is_shown_only_if_the_provider_takes_so_many_bytes():
+    session = long_session().user("Look.")
+    picture = Media("image", "image/png", data="iVBOR" + "A" * 40_000)
+    session.messages[-1] = session.messages[-1].with_parts((*session.messages[-1].parts, picture))
+    session.assistant("I see.").user("Go on.")
+    saved, budget = [], Budget(window=6_000, reserve=500)
+    play(steps(session, opted(budget, force=True, pivot=25)), [(Keep, None), (Recall, None), (Save, saved.append)])
+    theirs = Recalled(saved[0].plan, saved[0].checkpoint)
+    ours = steps(session, opted(replace(budget, max_bytes=20_000)))
+    view = play(ours, [(Keep, None), (Recall, None), (Save, theirs), (Save, None)])
+    assert Meter(Estimator()).count(view.conversation).bytes < 20_000
 
 
 def test_a_user_message_whose_work_is_folded_is_not_taken_for_a_new_one():

@@ -194,7 +194,7 @@ class _Turn:
         settings = only(ground.plan.settings) if ground.plan.settings else self.options.prune
         pruned = stubbed(ground.view, settings, ground.plan.stubs, ground.pinned)
         tally = self.scale.sized(pruned.messages)
-        if tally.tokens > self._mark(decision) or self._too_heavy(tally):
+        if tally.tokens > self._mark(decision) or not self._fits(tally):
             return None
         before = self._shown(ground)
         fits = decision.action == "prune"
@@ -229,7 +229,7 @@ class _Turn:
             settings = only(found.plan.settings) if found.plan.settings else self.options.prune
             pruned = stubbed(found.view, settings, stubs, found.pinned)
             shown, stubs, tally = pruned.messages, pruned.plan, self.scale.sized(pruned.messages)
-        if found.shown is None or tally.tokens > self.budget.room or self._too_heavy(tally):
+        if found.shown is None or not self._fits(tally):
             return None
         plan = replace(
             found.plan,
@@ -263,8 +263,7 @@ class _Turn:
         folded = yield from self._fitting(ground, options, decision)
         if folded is None:
             return (yield from self._resting(ground, _but(decision, "there is nothing to fold")))
-        fits = before.tokens <= self.budget.room and not self._too_heavy(before)
-        if folded.tokens >= before.tokens and fits and not decision.anew:
+        if folded.tokens >= before.tokens and self._fits(before) and not decision.anew:
             shorter = yield from self._shorter(ground, options, decision, folded, before.tokens)
             if shorter is None:
                 self._note("no-progress", "the checkpoint would not be smaller than what it replaces")
@@ -319,13 +318,15 @@ class _Turn:
         """Someone else folded the same history meanwhile: their fold is shown, so that there is one view of it."""
         found = ground_of(replace(ground.given, returned=()), winner)
         self.recalled = winner
-        if self.scale.sized(self._shown(found)).tokens > self.budget.room:
+        if not self._fits(self.scale.sized(self._shown(found))):
             return (yield from self._folded(found, decision))
         self._note("folded-meanwhile", "the same history was folded by someone else at the same time: theirs is shown")
         return self._view(self._shown(found), decision, ground, plan=found.plan, instead=found)
 
-    def _too_heavy(self, tally: Tally) -> bool:
-        return self.budget.max_bytes is not None and tally.bytes > self.budget.max_bytes
+    def _fits(self, tally: Tally) -> bool:
+        """A view of this size fits into the window, and is not too heavy for the provider."""
+        heavy = self.budget.max_bytes is not None and tally.bytes > self.budget.max_bytes
+        return tally.tokens <= self.budget.room and not heavy
 
     def _view(
         self,
