@@ -101,6 +101,9 @@ def test_pictures_that_find_no_room_cost_the_words_beside_them_nothing(pictures,
     assert text in shown
     assert f"{pictures} pictures or files of this message left out here" in shown
     assert [notice.code for notice in fitted.receipt.notices] == ["user-clamped"]
+    assert fitted.receipt.notices[0].text.endswith(
+        f" is shown without the pictures or files in it ({pictures} attached)"
+    )
 
 
 @given(st.text(max_size=600), st.integers(1, 700), st.integers(0, 2))
