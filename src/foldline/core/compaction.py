@@ -35,7 +35,7 @@ from foldline.core.spans import Spans
 from foldline.core.story import Story
 from foldline.core.summarise import Written
 from foldline.core.views import Views
-from foldline.model import Message, Notice
+from foldline.model import Notice
 
 AS_MUCH = 0.5
 """A view that shows the last step is taken if it leaves room for at least this share of the turns that the
@@ -118,7 +118,7 @@ class Compaction:
             if folded is None:
                 continue
             self.found.append(folded)
-            if self._holds(folded.view):
+            if self.limits.holds(folded.shown.size):
                 heavy = self._is_heavy(cut, folded)
                 eased = folded.tokens <= self.rooms.ease and not heavy
                 sees = cut < len(self.ground.messages)
@@ -206,8 +206,8 @@ class Compaction:
 
     def _raise_unless_it_fits(self) -> None:
         """Raises CannotFit with the smallest view, unless nothing could be folded and everything fits as it is."""
-        views = (self.ground.view, *(folded.view for folded in self.found))
-        size, view = min(((self._size(view), view) for view in views), key=lambda found: found[0].tokens)
+        views = ((self._size, self.ground.view), *((folded.shown.size, folded.view) for folded in self.found))
+        size, view = min(views, key=lambda found: found[0].tokens)
         if self.found or not replace(self.limits, most=self.options.budget.room).holds(size):
             raise refusal(self.limits, self.ground, self.options, view, size, "; ".join(self._faults))
 
@@ -221,8 +221,8 @@ class Compaction:
             cut = self._pivot(self.options.pivot)
             return cut if cut > self.ground.begin else None
         if step.keep == 0:
-            again = start > 0 and not self._holds(self.ground.view)  # everything is folded already, and still too large
-            return len(messages) if len(messages) > start or again else None
+            again = start > 0 and not self.limits.holds(self._size)
+            return len(messages) if len(messages) > start or again else None  # all is folded, and still too large
         positions = {cut for cut in self._legal if cut > start}
         if not positions:
             return None
@@ -242,11 +242,10 @@ class Compaction:
     def _legal(self) -> set[int]:
         return legal(self.ground.messages, self.ground.given.pairing, rules_of(self.ground.conversation.grammar))
 
-    def _holds(self, view: tuple[Message, ...]) -> bool:
-        return self.limits.holds(self._size(view))
-
-    def _size(self, view: tuple[Message, ...]) -> Tally:
-        return self.meter.count(self.ground.conversation.with_messages(view))
+    @property
+    def _size(self) -> Tally:
+        """The size of the history as it is shown so far."""
+        return self.meter.count(self.ground.conversation.with_messages(self.ground.view))
 
 
 def _tokens_of(folded: Folded) -> int:

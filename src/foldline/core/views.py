@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from foldline.core.checkpoints.checkpoint import Checkpoint
-from foldline.core.counting.meter import Meter
+from foldline.core.counting.meter import Meter, Tally
 from foldline.core.effects import ViewPlan
 from foldline.core.facts import attached_to
 from foldline.core.fold import as_carried, newest_user, prove, with_cycles
@@ -25,10 +25,11 @@ from foldline.model import Message, Notice
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A view, the plan by which it can be made again, and the notices about it."""
+    """A view, the plan by which it can be made again, its size, and the notices about it."""
 
     mended: Repaired
     plan: ViewPlan
+    size: Tally
     notices: tuple[Notice, ...] = ()
 
 
@@ -54,9 +55,9 @@ class Views:
         pairing = behind(front, self.ground.given, plan.start)
         mended = repair(pruned.messages, given.grammar, pairing, thinking=given.head.thinks_first)
         prove(mended.messages, messages, given.grammar, None if mended.repairs else pairing, clamped=bool(notices))
-        tokens = self.meter.count(given.with_messages(mended.messages)).tokens
+        size = self.meter.count(given.with_messages(mended.messages))
         stubs = frozenset(stub.key for stub in pruned.stubs)
-        return Shown(mended, replace(plan, tokens=tokens, stubs=stubs, settings=clamp), notices)
+        return Shown(mended, replace(plan, tokens=size.tokens, stubs=stubs, settings=clamp), size, notices)
 
     def _plan(self, cut: int, checkpoint: Checkpoint, length: int) -> tuple[ViewPlan, tuple[Notice, ...]]:
         """How the view is made, with a notice where it shows the newest user message in part."""
