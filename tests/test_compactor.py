@@ -571,6 +571,17 @@ def test_the_notes_do_not_repeat_what_is_pinned(pins, asked):
     assert json.dumps(fitted.messages).count("It feels slow to me.") == 1
 
 
+def test_a_call_that_was_pinned_before_its_result_came_is_shown_with_it():
+    session = working().tools(("make", "{}", "built"))
+    messages, maker = session.request()["messages"], compactor()
+    waiting = maker.compact(messages[:-1], dialect="anthropic", pin=[-1], pivot=len(messages) - 1)
+    assert waiting.receipt.repairs["missing-result"] == 1
+    later = maker.compact(work(session, 12).request())
+    assert later.receipt.generation == 2
+    assert "missing-result" not in later.receipt.repairs
+    assert next(result.text for message in later.view.messages for result in message.results) == "built"
+
+
 def test_a_message_pinned_after_it_was_folded_is_shown_again():
     session = working()
     maker = compactor()
@@ -997,6 +1008,20 @@ def test_a_message_with_more_bytes_than_are_allowed_is_shown_by_its_ends():
     assert len(json.dumps(fitted.messages)) < 50_000
     told = {notice.code: notice.text for notice in fitted.receipt.notices}
     assert told["user-clamped"] == "the newest user message of 184,000 characters is shown by its ends only"
+
+
+@pytest.mark.parametrize("count", [1, 3, 12])
+def test_pictures_with_more_bytes_than_are_allowed_go_from_a_message_that_has_room(count):
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBOR" + "A" * 60_000}}
+    asked = {"role": "user", "content": [{"type": "text", "text": "Draw these anew."}, *[picture] * count]}
+    maker = Compactor(Budget(window=100_000, max_bytes=50_000))
+    fitted = maker.fit([*talk(12), asked])
+    assert len(json.dumps(fitted.messages)) < 50_000
+    shown = f"Draw these anew.\n[… {count} pictures or files of this message left out here"
+    assert shown in json.loads(json.dumps(fitted.messages))[-1]["content"][0]["text"]
+    assert [notice.code for notice in fitted.receipt.notices] == ["user-clamped"]
+    again = maker.fit([*talk(12), asked, {"role": "assistant", "content": "Drawn."}])
+    assert again.messages[: len(fitted.messages)] == fitted.messages
 
 
 def test_what_would_help_against_too_many_bytes_is_told():

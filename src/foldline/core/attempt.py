@@ -44,6 +44,8 @@ needed."""
 FROM_SHARE = 0.3
 """A fold of a conversation's end may have this share of the tokens it replaces: notes are to be much shorter than
 that."""
+WITHOUT_PICTURES = 1 << 62
+"""Characters of a clamped message of which only pictures and files go: they are few tokens and many bytes."""
 SPARE = 24
 """Tokens that may stay free in an extracted checkpoint: less is not worth another try."""
 
@@ -153,12 +155,19 @@ class Attempts:
         length = rooms.user(checkpoint.message, self.stay(cut, settings, rooms)) if step.clamp_user else 0
         try:
             shown = self.views.shown(cut, checkpoint, settings, length)
+            if step.clamp_user and not length and self._is_too_heavy(shown):
+                shown = self.views.shown(cut, checkpoint, settings, WITHOUT_PICTURES)
         except BrokenPromise as broken:
             self.broken.append(f"{step.name}: {broken}")
             return None
         short = (("summary", written.left_out), (IN_PART, composed.in_part))
         left_out = (*composed.left_out, *((what, count) for what, count in short if count))
         return Folded(shown, checkpoint, span, written, left_out, composed.lost, step.terse)
+
+    def _is_too_heavy(self, shown: Shown) -> bool:
+        """The view has more bytes than the provider takes."""
+        most = self.options.budget.max_bytes
+        return most is not None and shown.size.bytes > most
 
     def _clamped(self, cut: int, step: Step, rooms: Rooms) -> tuple[PruneSettings | None, int]:
         """How the results behind the cut are shortened, and how many tokens the messages there then have."""
