@@ -79,9 +79,9 @@ class Turn:
     wrapped: bytes = field(default=b"", repr=False)
     """The document around the request, where there is one."""
     read: Read | None = field(default=None, repr=False)
-    """The request, where it was sent on as it came and is yet to be fitted …"""
+    """The request, where it was sent on as it came and is yet to be fitted."""
     about: int = 0
-    """… and how many tokens it has, which is asked when it is under way."""
+    """About how many tokens such a request has. It is counted when it is under way."""
     heard: int = 0
     """What the provider's report is held against (see `_heard`); 0 where it is not."""
 
@@ -186,13 +186,13 @@ class Turns:
 
     def fitted(self, read: Read, kept: Kept | None = None) -> Turn:
         """What is to be sent for a request that was read. `kept` is what is being kept of it already."""
-        if read.route.operation == "count":
+        counts = read.route.operation == "count"
+        if counts:
             found = self.fitter.look(read.room, read.body, read.conversation)
         else:
             found = self.fitter.fit(read.room, read.body, read.conversation, kept)
         found = replace(found, notices=(*read.room.notices, *found.notices))
         loud = read.upstream.official
-        counts = read.route.operation == "count"
         heard = 0 if loud or counts or found.fitted is None else _heard(read.room.weighed(found.fitted))
         turn = Turn(read.route, found, read.room, loud=loud, heard=heard, wrapped=read.wrapped)
         if found.body is not read.body:
