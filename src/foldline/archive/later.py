@@ -22,9 +22,9 @@ from foldline.archive.nodes import Indexer
 from foldline.errors import ArchiveError
 
 ALL = -1
-"""As many as there are …"""
+"""For `most`: as many messages as there are."""
 PIECE = 256
-"""… so many at a time, of which the memory holds no more."""
+"""Messages that are held in memory at a time."""
 EACH = 8_192
 """Bytes that a message has, where it is said how many may be indexed: of larger ones it is fewer."""
 OWN = "temp.late_"

@@ -30,13 +30,13 @@ _THOUGHT = re.compile(
     r"◁think▷.*?(?:◁/think▷\s*|\Z))",
     re.DOTALL,
 )
-"""Local servers leave a model's reasoning at the head of its text, …"""
+"""A model's reasoning at the head of its text, where local servers leave it."""
 _CHANNEL = re.compile(r"\s*(?:<\|start\|>\w*)?<\|channel\|>(?P<name>\w+)[^<]*<\|message\|>")
 _FINAL = re.compile(r"<\|channel\|>final[^<]*<\|message\|>")
-"""… or, as gpt-oss writes it, in a channel before the one that is meant to be read; …"""
+"""The channels that gpt-oss writes: reasoning in the first, and in the final one what is meant to be read."""
 _FIRST = re.compile(r"(?:\s*<\|\w{1,40}\|>)+")
 _LAST = re.compile(r"(?:<\|\w{1,40}\|>|</s>|<end_of_turn>)\Z")
-"""… and marks that part the turns of their templates."""
+"""Marks of a template that parts turns, as local servers leave them before and behind a text."""
 LONGEST_MARK = 44
 """Characters of such a mark."""
 

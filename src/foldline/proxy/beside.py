@@ -35,13 +35,14 @@ from foldline.recent import Recent
 AT_ONCE = 64
 """Conversations in one transaction: more save little, and whoever reads the archive waits for all of them."""
 QUIET = 0.05
-"""Seconds without anything to keep after which there is time for what nobody waits for, and for the search index …"""
+"""Seconds without anything to keep after which there is time for the search index, for which nobody waits."""
 SLICE = 8
-"""… so many messages at a time: a few milliseconds; when it is closed, nobody waits but who closes it …"""
+"""Messages that are indexed at a time then: it takes a few milliseconds."""
 AT_LAST = 256
-"""… so then it is so many …"""
+"""The same when the archive is closed: only who closes it waits."""
 BEHIND = 128
-"""… and when it is behind by so many conversations, there has to be time, and for each so many more twice as much."""
+"""Conversations by which the index may be behind before it is filled without waiting for a quiet time. For each so
+many more, a slice is twice as large."""
 STEEPEST = 16
 """Doublings after which all that is missing is done at once."""
 SETTLE = 32
@@ -139,9 +140,9 @@ class Beside:
         """Wishes that ever came, and those that are kept or have failed, when whoever listens has heard of it."""
         self._at_work = self._closing = False
         self._behind = 0
-        """Conversations that were kept since the search index was filled …"""
+        """Conversations that were kept since the search index was filled."""
         self._unsettled = 0
-        """… and since what was committed was moved to its place."""
+        """Conversations that were kept since what was committed was moved to its place."""
         self._writer = ThreadPoolExecutor(1, "foldline-archive")
         self._mine = threading.local()
 

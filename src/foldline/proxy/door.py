@@ -39,11 +39,11 @@ from foldline.proxy.waiting import Sender, pieces, while_there
 
 T = TypeVar("T")
 THREADS = 2
-"""Requests that are fitted at the same time …"""
+"""Requests that are fitted at the same time."""
 LONG = 256 << 10
-"""… of which one may have more bytes than this: what computes for long only takes turns with others that do, and the
-event loop has to wait for a turn of each. The other thread is there for the short ones; of what is done behind their
-answers one at a time too, so that the event loop has its turn between two of them."""
+"""Bytes above which a request is long. Of long ones only one is fitted at a time, since the event loop has to wait for
+a turn of each thread that computes; the other thread is there for the short ones. What is done behind the answers to
+short ones is done one at a time, too, so that the event loop has its turn between two of them."""
 _KINDS = (b"application/json",)
 
 

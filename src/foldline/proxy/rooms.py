@@ -44,9 +44,9 @@ log = logging.getLogger("foldline.proxy")
 ROOMS = 64
 """Models talked to at once. A client may name any model, so there is a limit."""
 SEATS = 64
-"""Conversations of which something is kept at hand between turns …"""
+"""Conversations of which something is kept at hand between turns. Those that were silent longest go first."""
 BYTES = 256 << 20
-"""… and their bytes; those that were silent longest go first."""
+"""The most bytes of these conversations together."""
 FOLDED = 4_096
 """Conversations of which it is known that they were folded once, by how they begin."""
 LOWERED = "reserve-lowered"

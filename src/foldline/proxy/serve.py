@@ -36,12 +36,12 @@ BACKLOG = 2_048
 SWITCH = 0.0005
 """Seconds after which a thread that computes lets the event loop have its turn; Python's own are ten times as many."""
 TIDY_EVERY = 2.0
-"""Seconds between two looks at whether it is time to look for garbage …"""
+"""Seconds after which it is asked again whether it is time to look for garbage."""
 TIDY_QUIET, TIDY_BUSY = 100_000, 500_000
-"""… which it is when there are so many objects more than last time, and no request is open or even so. Requests that
-end well leave no garbage, a connection that is closed leaves seven objects …"""
+"""It is time when there are so many more objects than last time: the first while no request is open, the second in any
+case. Requests that end well leave no garbage, and a connection that is closed leaves seven objects."""
 TIDY_WRECKS = 64 << 20
-"""… and after requests of so many bytes that broke off: errors and what they were met in hold one another."""
+"""It is time, too, after requests of so many bytes broke off: errors and what they were met in hold one another."""
 GIVE_BACK = 200
 """Requests after which free memory is given back: bodies come and go between messages that stay, and leave holes. It
 takes less than a millisecond, in a thread."""

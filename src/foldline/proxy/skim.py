@@ -26,9 +26,9 @@ from foldline.proxy.bodies import refuse_twins
 from foldline.proxy.routes import SLOTS, Route
 
 BODIES = 64
-"""Conversations remembered …"""
+"""Conversations that are remembered. Those that were not seen for longest go first."""
 BYTES = 256 << 20
-"""… and their bytes; the longest unseen go first."""
+"""The most bytes of these conversations together."""
 
 GLANCE = 16 << 10
 """Bytes of new messages that are read within a fraction of a millisecond."""
