@@ -22,7 +22,7 @@ from foldline.core.said.usertext import guide_in, guides, own_words
 from foldline.model import Conversation, Grammar, Message
 
 UNSEEN, WHOLE = ViewPlan("", 0), Base()
-"""The plan and the base of a history that nothing was done to."""
+"""The plan and the base of a history that is shown as it came."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,7 @@ class Rooms:
         self.ease = ease if ease == limit else max(ease, limit - int(self.open * SLACK))
         """The size of a view that leaves enough room for the next turns."""
         self.tight = self.ease > ease
-        """That room is less than a fold should leave."""
+        """The next turns have less room than a fold should leave them."""
         self.scarce = (self.tight or self.carried_tokens > 0) and not clamp_user
         """There is no room to repeat what the view shows in full."""
         self.target = self._target(limits.target)
@@ -250,8 +250,9 @@ class Rooms:
     def _beside_log(
         self, frame: int, facts: Facts, needs: tuple[int, int, int], left: int, stay: int
     ) -> tuple[int, int]:
-        """The same where the summary is a log. Rules come before it. But the rules of a plan that the room cannot
-        hold leave it its least share: an agent that does not know what was done of a plan begins it again."""
+        """Tokens for the checkpoint, and for a log in it. Rules come before the log. But where the room cannot hold
+        the rules of a plan, they leave the log its least share: an agent that does not know what was done of a plan
+        begins it again."""
         words, noted, rules = needs
         room = max(min(left, LOG_MOST + noted), self._least(rules), min(rules, self.beside - stay))
         free = max(room - frame - words - JOINTS, 0)

@@ -68,7 +68,7 @@ NEARLY = 0.999
 MOST_MISSES = 100
 """Runs of lines that did not fit, after which no more are tried."""
 NEWEST_MISSES = 3
-"""The same for the newest lines: what is short enough to fit and much older is not new."""
+"""Newest lines that did not fit, after which no more are tried: a much older line that fits is not new."""
 
 
 class Stock:
