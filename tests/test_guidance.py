@@ -94,6 +94,16 @@ def test_a_rule_of_the_users_comes_before_them():
     assert [rule for rule in rules if rule not in shown] == []
 
 
+def test_they_stay_where_no_rule_would_find_room_without_them():
+    maker = Compactor(Budget(window=6_000, reserve=500), secret=b"s")
+    session = Session().user(CLAUDE)
+    for number in range(40):
+        session.user(f"Never open gate number {number} {FILLER * 30}.").assistant("ok")
+    fitted = maker.fit(worked(session, 10).user("Go on.").request())
+    assert dict(fitted.receipt.left_out)["rules"] > 0
+    assert RULE in json.dumps(fitted.messages)
+
+
 def test_what_the_user_pastes_beside_them_does_not_weigh_on_them():
     maker = Compactor(Budget(window=12_000, reserve=1_000), secret=b"s")
     session = worked(Session().user("Hello.").user("Go."), 40)
