@@ -15,7 +15,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from foldline.core.checkpoints.checkpoint import Checkpoint, compose, framed, snapshot_of
+from foldline.core.checkpoints.checkpoint import Checkpoint, Composed, compose, framed, snapshot_of
 from foldline.core.effects import Asking
 from foldline.core.fold import BrokenPromise
 from foldline.core.ground import Ground
@@ -29,6 +29,7 @@ from foldline.core.summaries.shorten import shorten
 from foldline.core.summaries.summary import render
 from foldline.core.summarise import Span, Written, summarise
 from foldline.core.views import Shown, Views
+from foldline.core.work.ledger import Ledger
 from foldline.model import Message
 
 SNAPSHOT_SHARE = 0.12
@@ -125,10 +126,26 @@ class Attempts:
         """Why the proof refused views, with the step that made each."""
 
     def fold(self, cut: int, step: Step, rooms: Rooms, options: Options) -> Generator[Asking, list[Any], Folded | None]:
-        """One attempt."""
-        span, size = self.spans.span(cut), rooms.costs.size
-        settings, stay = self._clamped(cut, step, rooms)
+        """One attempt: what the checkpoint says, the checkpoint itself, and the view with it."""
+        span = self.spans.span(cut)
         ledger = self.spans.ledger(span)
+        settings, stay = self._clamped(cut, step, rooms)
+        written, composed = yield from self._composed(cut, step, ledger, stay, rooms, options)
+        checkpoint = self.spans.checkpoint(cut, span, written, ledger, composed.text)
+        try:
+            shown = self._shown(cut, step, checkpoint, settings, rooms)
+        except BrokenPromise as broken:
+            self.broken.append(f"{step.name}: {broken}")
+            return None
+        short = (("summary", written.left_out), (IN_PART, composed.in_part))
+        left_out = (*composed.left_out, *((what, count) for what, count in short if count))
+        return Folded(shown, checkpoint, span, written, left_out, composed.lost, step.terse)
+
+    def _composed(
+        self, cut: int, step: Step, ledger: Ledger, stay: int, rooms: Rooms, options: Options
+    ) -> Generator[Asking, list[Any], tuple[Written, Composed]]:
+        """The summary, and the text of a checkpoint with it. `stay` are the tokens of the messages behind the cut."""
+        span, size = self.spans.span(cut), rooms.costs.size
         now = self.spans.with_later_commits(ledger, span)
         snapshot = self._snapshot(span, step, rooms)
         frame = self.spans.frame(cut, span, terse=step.terse)
@@ -150,19 +167,19 @@ class Attempts:
             longer = yield from self._written(cut, span, space, options.without_models(), rooms)
             fuller = compose(longer.summary, facts, now, snapshot, frame, room, size)
             if all(section == "read-files" for section, _ in fuller.left_out):  # a log displaces only these
-                written, composed = longer, fuller
-        checkpoint = self.spans.checkpoint(cut, span, written, ledger, composed.text)
+                return longer, fuller
+        return written, composed
+
+    def _shown(
+        self, cut: int, step: Step, checkpoint: Checkpoint, settings: PruneSettings | None, rooms: Rooms
+    ) -> Shown:
+        """The view with this checkpoint. Where the newest user message may be clamped, it has only the characters
+        there is room for, and no pictures if these are too heavy."""
         length = rooms.user(checkpoint.message, self.stay(cut, settings, rooms)) if step.clamp_user else 0
-        try:
-            shown = self.views.shown(cut, checkpoint, settings, length)
-            if step.clamp_user and not length and self._is_too_heavy(shown):
-                shown = self.views.shown(cut, checkpoint, settings, WITHOUT_PICTURES)
-        except BrokenPromise as broken:
-            self.broken.append(f"{step.name}: {broken}")
-            return None
-        short = (("summary", written.left_out), (IN_PART, composed.in_part))
-        left_out = (*composed.left_out, *((what, count) for what, count in short if count))
-        return Folded(shown, checkpoint, span, written, left_out, composed.lost, step.terse)
+        shown = self.views.shown(cut, checkpoint, settings, length)
+        if step.clamp_user and not length and self._is_too_heavy(shown):
+            return self.views.shown(cut, checkpoint, settings, WITHOUT_PICTURES)
+        return shown
 
     def _is_too_heavy(self, shown: Shown) -> bool:
         """The view has more bytes than the provider takes."""
