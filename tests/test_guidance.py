@@ -104,6 +104,18 @@ def test_they_stay_where_no_rule_would_find_room_without_them():
     assert RULE in json.dumps(fitted.messages)
 
 
+def test_a_model_that_was_asked_for_a_fold_with_them_is_told_of_where_they_give_way():
+    model = FakeCaller([SUMMARY])
+    session = Session().user(CLAUDE.replace(RULE, f"{RULE} {FILLER * 40}"))
+    for number in range(150):
+        session.user(f"Never open gate number {number}.").assistant("ok")
+    fitted = Compactor(Budget(window=2_500, reserve=100), model, secret=b"s").fit(worked(session, 20).request())
+    assert dict(fitted.receipt.left_out)["project instructions"] == 1
+    assert len(model.asked) == 1
+    told = [attempt.outcome for attempt in fitted.receipt.attempts]
+    assert told == ["not taken: beside the project's instructions it left no room, or no room for a rule"]
+
+
 def test_what_the_user_pastes_beside_them_does_not_weigh_on_them():
     maker = Compactor(Budget(window=12_000, reserve=1_000), secret=b"s")
     session = worked(Session().user("Hello.").user("Go."), 40)
