@@ -70,6 +70,7 @@ def notes(
     noted, kept = _best(found, room, size)
     standing, shown = _standing(kept), set(kept)
     if any(piece.is_again and piece not in shown and not piece.is_told(standing) for piece in found):
+        # a plan has no room as a whole: its rules come by themselves, behind single rules
         ranks = {**RANKS, "rules": RANKS["plan"]}
         first = [piece._replace(rank=ranks[piece.section]) if piece.is_again else piece for piece in found]
         noted, _ = _best(first, room, size)
