@@ -266,6 +266,36 @@ def test_new_messages_get_rows_of_their_own(rollout):
     assert records(data)[-1]["timestamp"] == "t5"
 
 
+MADE = (
+    Message("user", Origin.SUMMARY, (Text("so far"),)),
+    Message("assistant", Origin.ASSISTANT, (Text("so far"),)),
+    Message("user", Origin.USER, (Text("so far"),), form="string"),
+    Message("user", Origin.USER, (Text("so far"),), form="easy-string"),
+    Message("user", Origin.USER, (Text("so far"),), form="easy-blocks"),
+)
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_what_was_made_here_has_the_form_that_codex_loads(rollout, made):
+    """Anything else it passes over: a `compacted` row with one such item as a whole."""
+    conversation = compacted(rollout).read()
+    first = conversation.messages[0]
+    data = CODEX.write(conversation.with_messages([made, *conversation.messages, made]))
+    rows = [row["payload"] for row in records(data)]
+    assert rows[-1] == rows[3]["replacement_history"][0] == message(made.role, "so far")
+    changed = replace(first, parts=made.parts, form=made.form, raw=None)
+    data = CODEX.write(conversation.with_messages([changed, *conversation.messages[1:]]))
+    assert records(data)[3]["payload"]["replacement_history"][0] == message("user", "so far")
+
+
+@pytest.mark.parametrize("told", ["so far", None])
+def test_a_summary_that_gets_a_list_has_the_form_that_codex_loads(rollout, told):
+    conversation = rollout.user("first").row("compacted", message=told).read()
+    made = Message("user", Origin.PROGRAM, (Text("made"),))
+    listed = records(CODEX.write(conversation.with_messages([made, *conversation.messages])))[1]["payload"]
+    assert listed["replacement_history"] == [message("user", "made"), message("user", told or "")]
+
+
 USAGE = {"input_tokens": 90_000, "cached_input_tokens": 80_000, "output_tokens": 40, "total_tokens": 90_040}
 
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import msgspec
 
-from foldline.dialects import jsontext, lines, mending, openai_responses
+from foldline.dialects import jsontext, lines, mending, openai_responses, responses_content
 from foldline.dialects.base import Lined
 from foldline.dialects.lined import START, assemble, first_change, line_end, owners, plan, unsized
+from foldline.dialects.shaped import OPAQUE
 from foldline.errors import MalformedInput
-from foldline.model import Message, Origin
+from foldline.model import Message, Origin, Text
 
 TYPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state"})
 _HISTORY = ("payload", "replacement_history")
@@ -91,7 +92,19 @@ def _joined(messages: Sequence[Message], floor: int) -> list[Message]:
 
 
 def _items(message: Message) -> list[dict[str, Any]]:
-    return [openai_responses.write_item(piece) for piece in openai_responses.split(message)]
+    return [_loadable(piece) for piece in openai_responses.split(message)]
+
+
+def _loadable(message: Message) -> dict[str, Any]:
+    """The item as Codex loads it: a message has its type, and its words in a list. A row with another form is passed
+    over without a word, though the provider takes it."""
+    item = openai_responses.write_item(message)
+    if item.get("type", "message") != "message" or message.form == OPAQUE:
+        return item
+    content = item.get("content", "")
+    if isinstance(content, str):
+        content = [responses_content.write_block(Text(content), message.role)]
+    return {"type": "message", **item, "content": content}
 
 
 def _row(row: bytes, message: Message) -> bytes:
