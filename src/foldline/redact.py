@@ -2,15 +2,12 @@
 
     text ── redact ──> Redacted(text, found)        value ── redact_value ──> value        RedactingFilter: for logging
 
-A mask shows no character of the secret. For keys, which are random, it ends in a piece of their hash, so that a reader
-sees which ones are equal; for passwords it does not, since whoever has the hash could try words until one fits.
-
-Knows nothing of archives, messages or files. Finding secrets is in core/words/secretfinder.py.
+Knows nothing of archives, messages or files. Finding secrets is in core/words/secretfinder.py, what a mask says in
+core/words/masks.py.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import traceback
 from collections import Counter
@@ -18,17 +15,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from foldline.core.words.masks import mask, merged, replaced
 from foldline.core.words.secretfinder import MASK, Secret, secrets
 from foldline.core.words.secretforms import NAMES, Trust, secretive, trusted
 
 __all__ = ["MASK", "Redacted", "RedactingFilter", "Secret", "redact", "redact_value"]
 
-_SHOWN = 6
-"""Hex digits of a key's hash in its mask: enough to tell the keys of one conversation apart."""
 _HEADERS = ("authorization", "auth")
 """How the names of headers end that hold logins."""
-_GUESSABLE = frozenset({"password", "secret", "api-key", "url-password", "authorization"})
-"""Kinds that people make up, so that a hash would help to guess them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +35,8 @@ class Redacted:
 
 def redact(text: str) -> Redacted:
     """Masks every secret in a text."""
-    found = _merged(secrets(text))
-    if not found:
-        return Redacted(text)
-    pieces: list[str] = []
-    at = 0
-    for secret in found:
-        pieces += text[at : secret.start], _mask(secret.kind, text[secret.start : secret.end])
-        at = secret.end
-    return Redacted("".join((*pieces, text[at:])), tuple(found))
+    found = tuple(merged(secrets(text)))
+    return Redacted(replaced(text, found), found) if found else Redacted(text)
 
 
 def redact_value(value: Any) -> Any:
@@ -121,7 +108,7 @@ def _named(key: str, value: str | int) -> Any:
     kind, trust = named
     said = str(value)
     if MASK not in said and len(said.split()) == 1 and secretive(said, trust, literal=isinstance(value, int)):
-        return _mask(kind, said)
+        return mask(kind, said)
     return redact_value(value)
 
 
@@ -136,21 +123,3 @@ def _name_at_end(key: str) -> tuple[str, Trust] | None:
 def _one_of(key: str) -> str:
     """The name of one of those that a name in the plural stands for."""
     return key[:-1] if key.lower().endswith("s") and not key.lower().endswith("ss") else key
-
-
-def _mask(kind: str, secret: str) -> str:
-    if kind in _GUESSABLE:
-        return f"{MASK}{kind}]"
-    digest = hashlib.blake2b(secret.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-    return f"{MASK}{kind} {digest[:_SHOWN]}]"
-
-
-def _merged(found: list[Secret]) -> list[Secret]:
-    """Overlapping secrets as one, named after the first, or after the longer of two that begin together."""
-    merged: list[Secret] = []
-    for secret in found:
-        if merged and secret.start < merged[-1].end:
-            merged[-1] = merged[-1]._replace(end=max(merged[-1].end, secret.end))
-        else:
-            merged.append(secret)
-    return merged

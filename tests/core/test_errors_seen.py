@@ -382,3 +382,13 @@ def test_a_check_that_says_that_all_is_well_has_passed(end):
 def test_of_checks_in_a_row_the_last_is_named_as_the_proof(check, named):
     [trouble] = found(run("pytest -x", "FAILED tests/test_a.py::test_a - assert 0", True), run(check, "9 passed in 1s"))
     assert trouble.cure == f"perhaps cured: {named} passed later"
+
+
+@pytest.mark.parametrize("opened", ["", "make all && "])
+def test_no_cure_names_a_secret(opened):
+    heals = f"{opened}test PASSWORD=hunter22"
+    stays = run("pytest -x", "error: it broke here", True)
+    perhaps, sure = found(stays, run(heals, "error: so did it", True), run(heals, "3 passed"))
+    assert "passed later" in perhaps.cure
+    assert "succeeded" in sure.cure
+    assert "hunter" not in perhaps.cure + sure.cure

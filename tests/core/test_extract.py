@@ -25,6 +25,7 @@ from foldline.core.log.loglines import GAP
 from foldline.core.log.logtext import reread
 from foldline.core.summaries.styles import CHECKPOINT
 from foldline.core.summaries.summary import Section, Summary, render
+from foldline.core.words.masks import masked
 from foldline.core.work.deeds import deeds
 from foldline.core.work.ledger import Ledger
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
@@ -229,6 +230,14 @@ def test_an_answer_is_shown_with_its_question():
     found = summary_of(user("start"), says("Shall I rename it?"), user("yes"), says("", call("a", "Other", x=1)))
     assert found.immediate_task.startswith("CONTINUE: “yes” (in answer to “Shall I rename it?”)")
     assert found.immediate_task.endswith("The last call that these notes stand for was Other")
+
+
+def test_the_last_call_is_told_without_the_secrets_in_it():
+    key = f"ghp_{'a8Fk2Lq9Zx0P' * 3}"
+    run = call("a", "Bash", command=f"use {key} {'語 ' * 2_000}")
+    task = summary_of(user("start"), says("ok"), user("fix it"), says("", run), room=1_200).immediate_task
+    assert f"was Bash: “use {masked(key)}" in task
+    assert key not in task
 
 
 def test_a_question_without_an_answer_is_no_leave_to_go_on():

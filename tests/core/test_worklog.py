@@ -15,6 +15,7 @@ from foldline.core.history.cycles import pair
 from foldline.core.log.loglines import CAUSE, FAILED, WHY, LogLine
 from foldline.core.log.logtext import below, in_ticks, reread, shown
 from foldline.core.log.worklog import LONGEST, MOST_WRITTEN, REPORTED, answers, cleaned, entries, outcomes
+from foldline.core.words.masks import masked
 from foldline.core.work.deeds import deeds
 from foldline.model import Grammar, Media, Message, Origin, Text, Thinking, ToolCall, ToolResult
 
@@ -303,6 +304,23 @@ def test_secrets_that_a_tool_printed_are_not_carried_on():
     text = f"some words\nGITHUB_TOKEN=ghp_{'a1B2' * 9}\nmore words"
     lines = answers([says(call("Bash", command="printenv it")), result(text)])
     assert [line.text for line in lines] == ["some words", "more words"]
+    lines = answers([Message("user", Origin.TOOL, (Text(text),))])
+    assert [line.text for line in lines] == ["some words", "more words"]
+
+
+KEY = f"ghp_{'a8Fk2Lq9Zx0P' * 3}"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        *(Text(f"I use {KEY}"), Text(f"So:\n```\nI use {KEY}\n```\n"), call("Bash", command=f"use {KEY}")),
+        *(call("Write", content=f"a line\nuse {KEY}"), ToolCall("9", "apply_patch", f"use {KEY}")),
+    ],
+)
+def test_secrets_are_masked_in_what_the_agent_said_and_called(part):
+    assert [*entries([says(part)])][-1].text.endswith(f"use {masked(KEY)}")
+    assert KEY not in masked(KEY)
 
 
 def reported(text):

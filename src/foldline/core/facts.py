@@ -20,6 +20,7 @@ from foldline.core.said.offers import names_several, put, taken
 from foldline.core.said.rule_lists import announced, announces
 from foldline.core.said.sentences import Sentence, asks, bears_rule, consents, sentences, turns
 from foldline.core.said.usertext import own_words, retelling, retells
+from foldline.core.words.masks import masked
 from foldline.core.work.deeds import ANSWERS, Deed
 from foldline.core.work.errors_seen import FORGOTTEN, REFUSED, is_open, since, troubles
 from foldline.core.work.plans import LISTED, latest_tasks, listed
@@ -249,7 +250,7 @@ def _words(said: _Said) -> Iterator[Fact]:
             yield at("user", words, about=attached)
             options = "\n".join(offered) if asked or names_several(words) else put("".join([*offered][-1:]), words)
             about = taken(words, options) or asked
-            yield from (at("decision", answer, about=about) for answer in _answer(words, about))
+            yield from (at("decision", answer, about=masked(about)) for answer in _answer(words, about))
             yield from (at(kind, text) for kind, text in _telling(words))
             asked = ""
             offered.clear()
@@ -302,7 +303,7 @@ def _tasks(messages: Sequence[Message], done: Sequence[Deed], first: int, start:
         kind: Kind = "done" if task.status in ("completed", "cancelled") else "open"
         about = "" if task.status in ("pending", "completed") else task.status
         at = task.message - start
-        yield Fact(kind, task.text, messages[at].identity, first + at, about, task.key)
+        yield Fact(kind, masked(task.text), messages[at].identity, first + at, about, task.key)
 
 
 def _troubles(messages: Sequence[Message], done: Sequence[Deed], first: int, start: int) -> Iterator[Fact]:
@@ -337,7 +338,7 @@ def _now(said: _Said, messages: Sequence[Message]) -> Iterator[Fact]:
         text = message.text.strip()
         question = "" if _goes_on(message, messages) else asks(text)
         ended = ENDED if not question and message is messages[-1] and not message.calls else ""
-        yield Fact("approval" if question else "doing", question or text, message.identity, at, ended)
+        yield Fact("approval" if question else "doing", masked(question or text), message.identity, at, ended)
 
 
 def _goes_on(message: Message, messages: Sequence[Message]) -> bool:

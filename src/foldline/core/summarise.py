@@ -29,6 +29,7 @@ from foldline.core.summaries.prompts import merge_request, prompt, repair_reques
 from foldline.core.summaries.render import BRIEF, Chunk, EntryLimits, chunks, fence
 from foldline.core.summaries.styles import STYLES, Style
 from foldline.core.summaries.summary import Summary, accept, render
+from foldline.core.words.masks import masked
 from foldline.core.work.deeds import Deed
 from foldline.errors import CallerError, Overflow, SummaryError
 from foldline.model import Message
@@ -180,9 +181,9 @@ class _Desk:
             summaries = yield from self._merged(summaries, room)
             summary = summaries[0]
         audited = audit(summary, evidence(self.span))
-        findings = audited.findings
+        findings = tuple(finding._replace(text=masked(finding.text)) for finding in audited.findings)
         return Written(
-            self._finished(audited.summary),
+            self._finished(_masked(audited.summary)),
             self.writer.name,
             (*self.attempts, self.attempt(WRITTEN)),
             findings,
@@ -349,6 +350,12 @@ def _expect(reply: Reply | CallerError) -> Reply:
     if reply.stop == "overflow":
         raise Overflow("the reply ended where the window does")
     return reply
+
+
+def _masked(summary: Summary) -> Summary:
+    """What a model wrote, without the secrets that it copied: notes outlive results. The user's own words, secrets
+    and all, are quoted beside it."""
+    return replace(summary, sections=tuple(part._replace(text=masked(part.text)) for part in summary.sections))
 
 
 def evidence(span: Span) -> Evidence:

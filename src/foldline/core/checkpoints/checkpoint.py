@@ -20,11 +20,14 @@ from foldline.core.log.loglines import LogLine
 from foldline.core.said.usertext import own_words
 from foldline.core.summaries.prompts import fill, prompt
 from foldline.core.summaries.summary import Summary, render
+from foldline.core.words.masks import begun
 from foldline.core.words.text import head, sendable
 from foldline.core.work.ledger import Ledger
 from foldline.model import REF_LENGTH, Message, Origin, Text, ToolResult, digest
 
 _SPEAKERS = {Origin.USER: "user", Origin.ASSISTANT: "assistant", Origin.TOOL: "tool output", Origin.SUMMARY: "summary"}
+LOOK = 10 * SNAPSHOT_LENGTH
+"""Characters of a message that are read for the snapshot: many of them may be blanks, which it does not show."""
 SNAPSHOT = 6
 """Messages that the snapshot shows: the last ones that were folded."""
 
@@ -192,7 +195,8 @@ def snapshot_of(messages: Sequence[Message], first: int, room: int, size: Callab
 def _glance(message: Message, number: int) -> str:
     """A message with each part on one line, so that nothing in it can pass for somebody else's line."""
     text = own_words(message) if message.origin is Origin.USER else message.text
-    calls = [f"called {call.name}({head(call.arguments, 120)})" for call in message.calls]
+    text = begun(text, LOOK) if message.origin in (Origin.ASSISTANT, Origin.TOOL) else text
+    calls = [f"called {call.name}({begun(call.arguments, 120)})" for call in message.calls]
     said = " ".join(" ".join((text, *calls)).split(None, SNAPSHOT_LENGTH)[:SNAPSHOT_LENGTH])  # more is never shown
     lines = [f"[{number} {_SPEAKERS.get(message.origin, 'program')}] {head(said, SNAPSHOT_LENGTH)}"] if said else []
     lines += [f"[{number} tool output] `{_first_line(result)}`" for result in message.results]
@@ -200,4 +204,4 @@ def _glance(message: Message, number: int) -> str:
 
 
 def _first_line(result: ToolResult) -> str:
-    return head(next((line for line in result.text.splitlines() if line.strip()), ""), SNAPSHOT_LENGTH // 2)
+    return begun(next((line for line in result.text.splitlines() if line.strip()), ""), SNAPSHOT_LENGTH // 2)

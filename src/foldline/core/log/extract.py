@@ -25,6 +25,7 @@ from foldline.core.log.worklog import answers, entries, outcomes, subject
 from foldline.core.summaries.shorten import shorten
 from foldline.core.summaries.styles import CHECKPOINT
 from foldline.core.summaries.summary import Section, Summary
+from foldline.core.words.masks import masked
 from foldline.core.words.text import beginning, ends, head
 from foldline.core.work.deeds import Deed
 from foldline.core.work.errors_seen import is_refused
@@ -156,7 +157,7 @@ class Extractor:
             lines.append(f"The assistant last said: {quoted(beginning(said.text, length))}")
         last = next((message for message in reversed(self.messages[-6:]) if message.calls), None)
         if last and not (spoken and spoken.at >= stop) and not any(line.text in log for line in entries([last])):
-            command = command_of(last.calls[-1]).strip()
+            command = masked(command_of(last.calls[-1]).strip())
             tried = f": {quoted(beginning(command, min(length, 120)))}" if command else ""
             lines.append(f"The last call that these notes stand for was {subject(last.calls[-1])}{tried}")
         return "\n".join(lines)

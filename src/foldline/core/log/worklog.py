@@ -2,8 +2,8 @@
 
     messages, deeds ── entries, outcomes, answers ──> LogLine, LogLine, …
 
-A line keeps its words and its indentation. Lines of files that the agent read are in readings.py. Which lines are worth
-their tokens is decided in choosing.py; what they look like is in logtext.py.
+A line keeps its words and its indentation, but no secrets. Lines of files that the agent read are in readings.py. Which
+lines are worth their tokens is decided in choosing.py; what they look like is in logtext.py.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 from foldline.core.log.loglines import LOOKED, TOOL, WHY, Kind, LogLine, closes, weight_of
 from foldline.core.prune import without_reminders
 from foldline.core.words.markup import fenced
+from foldline.core.words.masks import masked
 from foldline.core.words.secretfinder import secrets
 from foldline.core.words.text import beginning, head
 from foldline.core.work.deeds import Deed, judges
@@ -92,12 +93,13 @@ def _written(
 ) -> Iterator[LogLine]:
     """The lines of what the agent says in a text. Code in it counts as such, and a command that it ran as a call."""
     for piece, is_code in _pieces(text):
+        words = masked(piece)
         if ran is not None and is_code and piece.strip() == command_of(ran).strip():
             yield from _run(ran, index, nth, undone)
         elif is_code:
-            yield from (LogLine(line, "", index, kind="inner") for line in _lines(piece, closing=True))
+            yield from (LogLine(line, "", index, kind="inner") for line in _lines(words, closing=True))
         else:
-            told = _lines(piece, closing=True)
+            told = _lines(words, closing=True)
             yield from (LogLine(line, "", index, max(WHY * reports, weight_of(line)), reports=reports) for line in told)
 
 
@@ -131,7 +133,7 @@ def outcomes(done: Iterable[Deed], start: int) -> Iterator[LogLine]:
         if deed.verdict == "unknown" and hands_over(deed.call):
             continue  # the sub-agent is still at work
         if hands_over(deed.call):
-            report = islice(_lines(deed.result.text), REPORTED)
+            report = islice(_lines(masked(deed.result.text)), REPORTED)
             yield from (LogLine(line, f"{TOOL}: {subject(deed.call)}", deed.answer - start, WHY) for line in report)
         elif deed.command:
             told = telling_line(deed.result) if deed.failed else closing_line(deed.result)
@@ -154,7 +156,8 @@ def answers(messages: Sequence[Message]) -> Iterator[LogLine]:
                 told = _lines(without_secrets(without_reminders(part.text)), numbered)
                 yield from (LogLine(line, label, index, kind="told") for line in told if HIDDEN not in line)
             elif isinstance(part, Text) and message.origin is Origin.TOOL:
-                yield from (LogLine(line, TOOL, index, kind="told") for line in _lines(part.text))
+                told = _lines(without_secrets(part.text))
+                yield from (LogLine(line, TOOL, index, kind="told") for line in told if HIDDEN not in line)
 
 
 def _next(calls: deque[ToolCall] | None) -> ToolCall | None:
@@ -169,13 +172,13 @@ def _called(call: ToolCall, index: int, outcome: str) -> Iterator[LogLine]:
     label, tells = subject(call) + outcome, LOOKED if reads(call) or searches(call) else 1.0
     arguments = call.parsed()
     if not arguments:
-        raw = tuple(_lines(call.arguments, closing=True))
+        raw = tuple(_lines(masked(call.arguments), closing=True))
         inner: Kind = "inner" if len(raw) > 1 else "whole"
         yield from (LogLine(line, label, index, tells, inner) for line in raw)
     for name, value in arguments.items():
         if value is False:  # an option that was not set says nothing
             continue
-        lines = tuple(_lines(f"{name}: {_plain(value)}", closing=True))
+        lines = tuple(_lines(masked(f"{name}: {_plain(value)}"), closing=True))
         for number, line in enumerate(lines):
             imports = len(lines) > 1 and _IMPORTS.match(line, 0 if number else len(name) + 2)
             if name in PASSING or isinstance(value, bool) or imports:

@@ -1,4 +1,4 @@
-"""Where the secrets of a text stand. What they look like is in secretforms.py, how they are masked in redact.py.
+"""Where the secrets of a text stand. What they look like is in secretforms.py, how they are masked in masks.py.
 
     text ── secrets ──> Secret, Secret, …
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 
+from foldline.core.words.masks import masked
 from foldline.core.words.text import head
 from foldline.core.work.telling import LONGEST_LINE, names_place
 from foldline.model import ToolResult
@@ -47,13 +48,13 @@ then no faults."""
 def closing_line(result: ToolResult) -> str:
     """The last line near the end that says how a check ended, if one does: that all passed, what was committed."""
     lines = result.text[-_ENDS:].splitlines()
-    return next((head(line.strip(), LONGEST_LINE) for line in reversed(lines) if _ENDED.search(line)), "")
+    return next((head(masked(line.strip()), LONGEST_LINE) for line in reversed(lines) if _ENDED.search(line)), "")
 
 
 def last_line(result: ToolResult) -> str:
     """The last line of an output, unless it is part of a dump: a quiet check is told by it."""
     lines = result.text[-_ENDS:].strip().splitlines()
-    return lines[-1].strip() if lines and len(lines[-1]) <= LONGEST_LAST else ""
+    return masked(lines[-1].strip()) if lines and len(lines[-1]) <= LONGEST_LAST else ""
 
 
 def says_passed(result: ToolResult) -> bool:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
+from foldline.core.words.masks import masked
 from foldline.core.words.text import beginning
 from foldline.core.work.deeds import Deed, judges
 from foldline.core.work.ending import says_passed
@@ -212,7 +213,8 @@ def tried(deed: Deed) -> str:
 
 
 def brief(what: str, length: int = LONGEST_GOAL) -> str:
-    """What was tried in a few words; a file by its last two names."""
+    """What was tried in a few words, without secrets; a file by its last two names."""
+    what = masked(what)
     if what.startswith("`"):
         return f"`{beginning(what[1:-1], length)}`"
     tool, *files = what.split(" ")
@@ -223,7 +225,7 @@ def brief(what: str, length: int = LONGEST_GOAL) -> str:
 def _proof(deed: Deed) -> str:
     """A check in a few words. Of several commands joined by `&&` the last is shown: the check itself mostly stands
     there."""
-    what = tried(deed)
+    what = masked(tried(deed))
     last = what.strip("`").rpartition(_THEN)[2].strip()
     long = what.startswith("`") and len(what) > LONGEST_PROOF and _THEN in what
     return f"`… {_THEN} {beginning(last, LONGEST_PROOF)}`" if long and last else brief(what, LONGEST_PROOF)

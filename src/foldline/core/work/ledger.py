@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from foldline.core.words.text import head
+from foldline.core.words.masks import begun
 from foldline.core.work.commits import Commit, commit_of
 from foldline.core.work.deeds import Deed, Verdict
 from foldline.core.work.shell import Touch
@@ -135,7 +135,7 @@ def ledger_of(done: Iterable[Deed]) -> Ledger:
             commit = now
             since.clear()
     commands = (
-        Command(head(deed.command.strip(), LONGEST_COMMAND), deed.verdict) for deed in reversed(known) if deed.command
+        Command(begun(deed.command.strip(), LONGEST_COMMAND), deed.verdict) for deed in reversed(known) if deed.command
     )
     return Ledger(tuple(files.items()), tuple(moves), _newest(commands), commit, _last(since))
 

@@ -4,8 +4,8 @@
 
 Test runners, compilers and linters are read by the shapes of their lines. A line that only sums up what others say
 ("error: could not compile `app`") is used only where there is no other. A test, a panic or an assertion takes in the
-lines right behind it that say why. Lines stay as they were, several of them with a mark between. How a check ended is
-in ending.py, what became of an error in errors_seen.py.
+lines right behind it that say why. Lines stay as they were but for secrets, several of them with a mark between. How a
+check ended is in ending.py, what became of an error in errors_seen.py.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import dropwhile, islice, takewhile
 
+from foldline.core.words.masks import masked
 from foldline.core.words.text import head
 from foldline.core.work.deeds import FRAME
 from foldline.model import ToolResult
@@ -113,13 +114,13 @@ def telling_line(result: ToolResult) -> str:
     if at is None:
         return ""
     shown = (*_file(lines, at), lines[at].strip(), *_why(lines, at))
-    return head(NEXT_LINE.join(shown), LONGEST_LINE)
+    return head(masked(NEXT_LINE.join(shown)), LONGEST_LINE)
 
 
 def first_line(result: ToolResult) -> str:
     """The first line of what a tool other than a shell says: what follows mostly repeats its input."""
     text = _WRAPPED.sub("", head(result.text, _LOOK))
-    return head(next((line.strip() for line in text.splitlines() if _is_told(line)), ""), LONGEST_LINE)
+    return head(masked(next((line.strip() for line in text.splitlines() if _is_told(line)), "")), LONGEST_LINE)
 
 
 def named_alone(result: ToolResult) -> str:

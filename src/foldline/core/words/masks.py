@@ -1,0 +1,63 @@
+"""Masks: `[masked github-token 5be1f0]` stands in the place of a secret. What was masked once is left alone.
+
+    text ── masked ──> the text without secrets        text, length ── begun ──> its beginning without secrets
+
+A mask shows no character of the secret. For keys, which are random, it ends in a piece of their hash, so that a reader
+sees which ones are equal; for passwords it does not, since whoever has the hash could try words until one fits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from foldline.core.words.secretfinder import MASK, Secret, secrets
+from foldline.core.words.text import head
+
+BEHIND = 2_000
+"""Characters behind the end of a beginning that are looked at too: longer than any secret but a whole private key, of
+which each line is one."""
+_SHOWN = 6
+"""Hex digits of a key's hash in its mask: enough to tell the keys of one conversation apart."""
+_GUESSABLE = frozenset({"password", "secret", "api-key", "url-password", "authorization"})
+"""Kinds that people make up, so that a hash would help to guess them."""
+
+
+def masked(text: str) -> str:
+    """The text with every secret in it masked; the same object if there were none."""
+    found = merged(secrets(text))
+    return replaced(text, found) if found else text
+
+
+def begun(text: str, length: int) -> str:
+    """So many characters of the text's beginning, masked before they are cut: half a secret does not look like one."""
+    return head(masked(head(text, length + BEHIND)), length)
+
+
+def mask(kind: str, secret: str) -> str:
+    """What stands in the place of a secret."""
+    if kind in _GUESSABLE:
+        return f"{MASK}{kind}]"
+    digest = hashlib.blake2b(secret.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    return f"{MASK}{kind} {digest[:_SHOWN]}]"
+
+
+def merged(found: Sequence[Secret]) -> list[Secret]:
+    """Overlapping secrets as one, named after the first, or after the longer of two that begin together."""
+    apart: list[Secret] = []
+    for secret in found:
+        if apart and secret.start < apart[-1].end:
+            apart[-1] = apart[-1]._replace(end=max(apart[-1].end, secret.end))
+        else:
+            apart.append(secret)
+    return apart
+
+
+def replaced(text: str, found: Sequence[Secret]) -> str:
+    """The text with a mask for each secret in it; these are in order and do not overlap."""
+    pieces: list[str] = []
+    at = 0
+    for kind, start, end in found:
+        pieces += text[at:start], mask(kind, text[start:end])
+        at = end
+    return "".join((*pieces, text[at:]))
