@@ -686,7 +686,6 @@ def test_an_honest_summary_is_left_as_it_is():
         "## Constraints & Preferences\n- Keep the public API as it is\n"
         "## Next Steps\n1. add a leap year check\n2. Run pytest tests/test_dates.py",
         STYLES["checkpoint"],
-        "checkpoint/1",
     )
     assert audit(summary, work()) == Audited(summary)
 

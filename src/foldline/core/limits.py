@@ -74,7 +74,7 @@ def refusal(
     pins = " fewer pins," if options.pins or ground.pins else ""
     asked = not heavy and options.to is not None and limits.most == options.to
     larger = "a larger max_bytes" if heavy else "a larger `to`" if asked else "a larger window"
-    if larger == "a larger window" and options.budget.reserving(ground.conversation.head.max_output) != options.budget:
+    if larger == "a larger window" and options.budget.reserves_for(ground.conversation.head.max_output):
         larger += ", a smaller limit for the reply"
     other = "another pivot" if options.pivot is not None else f"{larger},{pins} a smaller system prompt or fewer tools"
     beside = f" ({why})" if why else ""

@@ -103,8 +103,15 @@ class Budget:
 
     def reserving(self, max_output: int | None) -> Self:
         """The same budget with room for a request's own output limit, where that is more than the reserve."""
-        wanted = min(max_output or 0, self.window // OUTPUT_PART)
+        wanted = self._wanted(max_output)
         return replace(self, reserve=wanted) if wanted > self.window - self.room else self
+
+    def reserves_for(self, max_output: int | None) -> bool:
+        """The reserve is as large as it is for the sake of a request's own output limit."""
+        return 0 < self._wanted(max_output) == self.window - self.room
+
+    def _wanted(self, max_output: int | None) -> int:
+        return min(max_output or 0, self.window // OUTPUT_PART)
 
 
 def _default_reserve(window: int) -> int:
