@@ -33,9 +33,12 @@ VOICE = {
         ["as though there had been no break", "Say nothing about the fold", "without remark", "one short line"],
         [],
     ),
-    ("mid-loop", False): (["Go over the notes and the snapshot", "No new topic", "no question"], ["short line"]),
+    ("mid-loop", False): (
+        ["Go over the notes and the snapshot", "No question", "no new topic unless the user brings one"],
+        ["short line"],
+    ),
     ("mid-loop", True): (
-        ["do not mention the fold", "Do not start over", "do not ask", "do not turn to"],
+        ["do not mention the fold", "Do not start over", "do not ask", "only when the user wants it"],
         ["short line"],
     ),
     ("emergency", False): (["one light remark", "do none of it again"], ["short line"]),
