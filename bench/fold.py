@@ -18,8 +18,8 @@ from collections.abc import Callable
 from typing import Any
 
 from foldline import Budget, Compactor
-from foldline.core.facts import facts_of
 from foldline.core.history.cycles import pair
+from foldline.core.lifting import facts_of
 from foldline.core.log.extract import extract
 from foldline.core.receipt import Receipt
 from foldline.core.work.deeds import deeds

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from foldline.core.auditing.audit import BINDING, MOST_OF_ALL, Audited, Evidence, Finding, audit
 from foldline.core.auditing.echoes import Heard
 from foldline.core.auditing.unconfirmed import HEARSAY
-from foldline.core.facts import Fact, Facts, facts_of
+from foldline.core.facts import Fact, Facts
 from foldline.core.history.cycles import pair
+from foldline.core.lifting import facts_of
 from foldline.core.summaries.styles import STYLES
 from foldline.core.summaries.summary import Section, Summary, parse, render
 from foldline.core.work.deeds import deeds

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from foldline.core.auditing.claims import claims, frees
 from foldline.core.auditing.consent import Consents
-from foldline.core.facts import Facts, facts_of
+from foldline.core.facts import Facts
 from foldline.core.history.cycles import pair
+from foldline.core.lifting import facts_of
 from foldline.core.said.answers import affirms
 from foldline.core.work.deeds import deeds
 from foldline.model import Grammar, Message, Origin, Text

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from foldline.core.checkpoints.notes import notes
 from foldline.core.counting.estimate import estimate
-from foldline.core.facts import Facts, facts_of
+from foldline.core.facts import Facts
 from foldline.core.history.cycles import pair
+from foldline.core.lifting import facts_of
 from foldline.core.log.choosing import TOGETHER
 from foldline.core.log.extract import LOG, VERSION, extract
 from foldline.core.log.loglines import GAP

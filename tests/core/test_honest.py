@@ -12,8 +12,8 @@ import pytest
 
 from foldline.core.auditing.audit import Evidence, audit
 from foldline.core.auditing.unconfirmed import HEARSAY
-from foldline.core.facts import facts_of
 from foldline.core.history.cycles import pair
+from foldline.core.lifting import facts_of
 from foldline.core.story import voices_in
 from foldline.core.summaries.styles import STYLES
 from foldline.core.summaries.summary import parse, render

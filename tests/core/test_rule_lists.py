@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from foldline import Budget, Compactor
-from foldline.core.facts import _telling
+from foldline.core.lifting import _telling
 from foldline.core.said.rule_lists import PART, announced, announces
 from foldline.testing import Session
 

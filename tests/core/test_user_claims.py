@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from foldline.core.auditing.echoes import Heard
 from foldline.core.auditing.user_claims import UserClaims
-from foldline.core.facts import facts_of
 from foldline.core.history.cycles import pair
+from foldline.core.lifting import facts_of
 from foldline.core.work.deeds import deeds
 from foldline.model import Grammar, Message, Origin, Text
 

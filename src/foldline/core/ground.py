@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 
 from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, ViewPlan
-from foldline.core.facts import attached_to
 from foldline.core.fold import Base, as_carried, guiding, newest_user, standing
 from foldline.core.history.cuts import legal, rules_of
 from foldline.core.history.cycles import Pairing, moved, pair
+from foldline.core.lifting import attached_to
 from foldline.core.said.usertext import guide_in, guides, own_words
 from foldline.model import Conversation, Grammar, Message
 

@@ -12,8 +12,9 @@ from dataclasses import replace
 from functools import reduce
 
 from foldline.core.checkpoints.checkpoint import Checkpoint, Frame, Recipe
-from foldline.core.facts import Facts, facts_of, last_work, now_of
+from foldline.core.facts import Facts
 from foldline.core.ground import Ground, within
+from foldline.core.lifting import facts_of, last_work, now_of
 from foldline.core.options import Options
 from foldline.core.resume import resume, tersely
 from foldline.core.said.usertext import own_words

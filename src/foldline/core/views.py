@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.core.counting.meter import Meter, Tally
 from foldline.core.effects import ViewPlan
-from foldline.core.facts import attached_to
 from foldline.core.fold import as_carried, newest_user, prove, with_cycles
 from foldline.core.ground import Ground, behind, front_again, silent_before
 from foldline.core.history.repair import Repaired, repair
+from foldline.core.lifting import attached_to
 from foldline.core.options import Options
 from foldline.core.prune import PruneSettings
 from foldline.core.said.usertext import guide_in
