@@ -21,10 +21,10 @@ from foldline.core.asking import Reply
 from foldline.core.auditing.audit import OWN_HEADINGS
 from foldline.core.counting.estimate import Estimator
 from foldline.core.counting.meter import Meter
+from foldline.core.log.extract import EXTRACTED
 from foldline.core.summaries.prompts import prompt
 from foldline.core.summaries.styles import CHECKPOINT, plain
 from foldline.core.summaries.summary import parse
-from foldline.core.summarise import EXTRACTED
 from foldline.model import Origin
 from foldline.testing import SUMMARY, FakeCaller, Session
 

@@ -13,7 +13,7 @@ from foldline import Budget, CannotFit, Compactor, MemoryArchive
 from foldline.core.counting.estimate import Estimator
 from foldline.core.counting.meter import Meter
 from foldline.core.history.mend import ORPHAN
-from foldline.core.summarise import EXTRACTED
+from foldline.core.log.extract import EXTRACTED
 from foldline.core.words.escapes import safe_text
 from foldline.errors import ArchiveError, InputError, InvalidSetting, Overloaded
 from foldline.handoff import LATEST, TOKENS

@@ -24,9 +24,10 @@ from foldline.core.history.skeleton import Chain
 from foldline.core.options import Options
 from foldline.core.receipt import Attempt
 from foldline.core.resume import resume
+from foldline.core.span import Span
 from foldline.core.spans import Spans, covered
 from foldline.core.story import Story
-from foldline.core.summarise import Span, Written, summarise
+from foldline.core.summarise import Written, summarise
 from foldline.core.words.escapes import safe_text
 from foldline.core.work.ledger import Ledger
 from foldline.errors import ArchiveError, CannotFit, InputError

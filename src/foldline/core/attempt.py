@@ -23,11 +23,12 @@ from foldline.core.options import Options
 from foldline.core.prune import PruneSettings
 from foldline.core.receipt import IN_PART, Attempt
 from foldline.core.rooms import Rooms
+from foldline.core.span import Span
 from foldline.core.spans import Spans
 from foldline.core.stubbing import only, stubbed
 from foldline.core.summaries.shorten import shorten
 from foldline.core.summaries.summary import render
-from foldline.core.summarise import Span, Written, summarise
+from foldline.core.summarise import Written, summarise
 from foldline.core.views import Shown, Views
 from foldline.core.work.ledger import Ledger
 from foldline.model import Message

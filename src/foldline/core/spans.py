@@ -18,8 +18,9 @@ from foldline.core.lifting import facts_of, last_work, now_of
 from foldline.core.options import Options
 from foldline.core.resume import resume, tersely
 from foldline.core.said.usertext import own_words
+from foldline.core.span import Span
 from foldline.core.story import Story
-from foldline.core.summarise import Span, Written
+from foldline.core.summarise import Written
 from foldline.core.work.ledger import Ledger, ledger_of
 from foldline.model import Message, Origin
 

@@ -2,39 +2,33 @@
 
     span ── chunks ──> asks ──> replies ── accept, audit ──> Summary (or the extracted one)
 
-A generator: it yields what to ask and is sent the answers. It never fails: the last resort needs no model.
+A generator: it yields what to ask and is sent the answers. It never fails: the last resort needs no model. What a span
+is, and what a summary of it may rest on, stands in span.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from foldline.core.asking import Ask, Reply
-from foldline.core.auditing.audit import BINDING, Evidence, Finding, audit
-from foldline.core.auditing.echoes import Heard
-from foldline.core.checkpoints.checkpoint import Checkpoint
+from foldline.core.auditing.audit import Finding, audit
 from foldline.core.effects import Asking
-from foldline.core.facts import Facts
-from foldline.core.history.cycles import Pairing
-from foldline.core.log.extract import Extractor, extract
-from foldline.core.log.logtext import reread
+from foldline.core.log.extract import EXTRACTED, extract
 from foldline.core.options import Options, Writer
 from foldline.core.receipt import WRITTEN, Attempt, together
-from foldline.core.story import RECORD, Voices, voices_in
+from foldline.core.span import Span, evidence
+from foldline.core.story import RECORD
 from foldline.core.summaries.instructions import compact_instructions
 from foldline.core.summaries.prompts import merge_request, prompt, repair_request, summary_request, version_of
 from foldline.core.summaries.render import BRIEF, Chunk, EntryLimits, chunks, fence
 from foldline.core.summaries.styles import STYLES, Style
 from foldline.core.summaries.summary import Summary, accept, render
 from foldline.core.words.masks import masked
-from foldline.core.work.deeds import Deed
 from foldline.errors import CallerError, Overflow, SummaryError
-from foldline.model import Message
 
-EXTRACTED = "extraction, without a model"
 MARGIN = 0.9
 """Share of a summariser's window that a request may fill: its tokens are counted with another model's tokenizer."""
 SPLITS = 5
@@ -53,45 +47,6 @@ AROUND = 110
 previous checkpoint, and the words that say why a reply could not be used."""
 LEAST_ROOM = 400
 """Tokens of record below which asking is pointless."""
-
-
-@dataclass(frozen=True)
-class Span:
-    """What is to be summarised: messages `first` and following of the history, and what is known of them already."""
-
-    messages: tuple[Message, ...]
-    pairing: Pairing
-    first: int
-    facts: Facts
-    """The facts of everything so far, these messages included."""
-    deeds: tuple[Deed, ...] = ()
-    previous: Checkpoint | None = None
-    voices: Voices | None = None
-    """Whose words stand in the messages, where that is known already."""
-    tokens: tuple[int, ...] = ()
-    """The messages' sizes, where they are known already."""
-    start: int = 0
-    """The place of the first message in the history at hand: the deeds' places count from there."""
-    pivot: range = range(0)
-    """The places of a checkpoint made with direction "from" among the messages: what it covers came after the
-    messages before it."""
-
-    @cached_property
-    def extractor(self) -> Extractor:
-        previous, log = (self.previous.summary, self.previous.log) if self.previous else (None, ())
-        if not self.pivot:
-            return Extractor(
-                self.messages, first=self.first, previous=previous, log=log, done=self.deeds, start=self.start
-            )
-        begin, end = self.start + self.pivot.start, self.start + self.pivot.stop
-        done = [deed for deed in self.deeds if deed.at < begin]
-        before = Extractor(self.messages[: self.pivot.start], done=done, start=self.start)
-        covered = self.first + self.pivot.stop
-        lines = (line._replace(message=line.message - covered) for line in before.lines)
-        log = (*lines, *(log or reread(previous.get("context") if previous else "")))
-        later = [deed for deed in self.deeds if deed.at >= end]
-        rest = self.messages[self.pivot.stop :]
-        return Extractor(rest, first=covered, previous=previous, log=log, done=later, start=end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,32 +311,3 @@ def _masked(summary: Summary) -> Summary:
     """What a model wrote, without the secrets that it copied: notes outlive results. The user's own words, secrets
     and all, are quoted beside it."""
     return replace(summary, sections=tuple(part._replace(text=masked(part.text)) for part in summary.sections))
-
-
-def evidence(span: Span) -> Evidence:
-    """What the summary of a span may rest on."""
-    voices, earlier = span.voices or voices_in(span.messages), tuple(_earlier(span))
-    names = [call.id for message in span.messages for call in message.calls]
-    everything = "\n".join((*names, *((span.previous.text,) if span.previous else ()), *voices.texts))
-    said = voices.said.and_in(Heard.in_text(*(text for text, is_tools in earlier if not is_tools)))
-    printed = voices.shown.and_in(Heard.in_text(*(text for text, is_tools in earlier if is_tools)))
-    return Evidence(everything, said, printed, span.facts)
-
-
-def _earlier(span: Span) -> Iterator[tuple[str, bool]]:
-    """What was said before the span, and whether it may be a tool's words: an earlier summary gives it no trust.
-
-    What tells the model what to do was audited then. The rest counts as the tools', unless extraction labelled it.
-    """
-    yield from ((fact.text, False) for fact in span.facts.of("user", "open", "done"))
-    if span.previous is None:
-        return
-    extracted = span.previous.recipe.model == EXTRACTED
-    for section in span.previous.summary.sections:
-        if extracted and section.key == "context":
-            yield from ((line.text, line.is_tools or not line.label) for line in reread(section.text))
-        else:
-            yield section.text, section.key not in BINDING
-
-
-__all__ = ["EXTRACTED", "Span", "Written", "evidence", "summarise"]

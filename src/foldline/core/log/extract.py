@@ -33,6 +33,8 @@ from foldline.core.work.tools import command_of
 from foldline.model import Message, Origin
 
 VERSION = "extract/14"
+EXTRACTED = "extraction, without a model"
+"""Who wrote a summary that was extracted, as its checkpoint and its receipt name it."""
 LOG = "Work Log"
 TASK_PART, GOAL_PART = 16, 20
 """The task and the goal may each take one part in so many of the room: both stand elsewhere in full."""
