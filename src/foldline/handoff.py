@@ -13,7 +13,8 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from foldline.core.checkpoints.checkpoint import Composed, Frame, compose, snapshot_of
+from foldline.core.checkpoints.checkpoint import Frame, compose, snapshot_of
+from foldline.core.checkpoints.notes import Composed
 from foldline.core.checkpoints.returned import Returned, recognised
 from foldline.core.checkpoints.user_pieces import LONG_MESSAGE
 from foldline.core.counting.meter import Meter

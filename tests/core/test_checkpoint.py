@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.checkpoints.checkpoint import Checkpoint, Composed, Frame, Recipe, compose, snapshot_of
+from foldline.core.checkpoints.checkpoint import Checkpoint, Frame, Recipe, compose, snapshot_of
+from foldline.core.checkpoints.notes import Composed
 from foldline.core.counting.estimate import estimate
 from foldline.core.facts import Fact, Facts
 from foldline.core.log.loglines import LogLine

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foldline.core.checkpoints.notes import Notes, notes
+from foldline.core.checkpoints.notes import Composed, notes
 from foldline.core.checkpoints.user_pieces import LONG_MESSAGE, LONGEST_WORDS, shown_words
 from foldline.core.counting.estimate import estimate
 from foldline.core.facts import Fact, Facts
@@ -444,8 +444,8 @@ def test_words_that_are_not_the_users_cannot_open_a_section(kind):
 
 
 def test_nothing_known_gives_nothing():
-    assert made() == Notes("", 0)
-    assert made(fact("user", "hello"), room=0) == Notes("", 0, (("said", 1),))
+    assert made() == Composed("", 0)
+    assert made(fact("user", "hello"), room=0) == Composed("", 0, (("said", 1),))
 
 
 def test_a_short_message_is_shown_as_it_is():

@@ -15,7 +15,8 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from foldline.core.checkpoints.checkpoint import Checkpoint, Composed, compose, framed, snapshot_of
+from foldline.core.checkpoints.checkpoint import Checkpoint, compose, framed, snapshot_of
+from foldline.core.checkpoints.notes import Composed
 from foldline.core.effects import Asking
 from foldline.core.fold import BrokenPromise
 from foldline.core.ground import Ground

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from foldline.core.checkpoints.notes import SNAPSHOT_LENGTH, WHOLE, notes
+from foldline.core.checkpoints.notes import SNAPSHOT_LENGTH, WHOLE, Composed, notes
 from foldline.core.checkpoints.pieces import LATEST
 from foldline.core.facts import Facts
 from foldline.core.log.extract import VERSION as EXTRACT
@@ -118,18 +118,6 @@ class Frame:
     """It is written in as few words as will do: there is hardly room for more than the rules."""
 
 
-@dataclass(frozen=True, slots=True)
-class Composed:
-    """The text of a checkpoint, how many lines of each section found no room, how many of the user's messages are
-    shown in part only, and how many of the user's rules are missing (those of plans not counted)."""
-
-    text: str
-    tokens: int
-    left_out: tuple[tuple[str, int], ...] = ()
-    in_part: int = 0
-    lost: int = 0
-
-
 def compose(
     summary: Summary,
     facts: Facts,
@@ -151,7 +139,7 @@ def compose(
     used = sum(size(piece) + 2 for piece in (*before, *after) if piece)
     noted = notes(facts, ledger, max(room - used, 0), size, before[1], whole=room * WHOLE)
     text = sendable("\n\n".join(piece for piece in (*before, noted.text, *after) if piece))
-    return Composed(text, size(text), noted.left_out, noted.in_part, noted.lost)
+    return replace(noted, text=text, tokens=size(text))
 
 
 def framed(frame: Frame) -> str:

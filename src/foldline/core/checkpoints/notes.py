@@ -1,6 +1,6 @@
 """The program's own part of a checkpoint: rules, the user's words, tasks, deeds, errors, files. Quoted, all of it.
 
-    facts, ledger, room ── notes ──> Notes (text, what was left out)
+    facts, ledger, room ── notes ──> Composed (text, what was left out)
 
 Every line is a piece with a rank. Pieces are taken in the order of rank while there is room, and shown in the order of
 their sections. What did not fit is counted, and the notes say how much that is.
@@ -38,9 +38,10 @@ last rank of what a checkpoint should always have."""
 
 
 @dataclass(frozen=True, slots=True)
-class Notes:
-    """The sections as text, how many pieces of each found no room, how many of the user's messages are shown in
-    part, and how many rules found no room, those of plans not counted."""
+class Composed:
+    """Text that was composed for a room: the notes, or the whole checkpoint around them. With it, how many pieces of
+    each section found no room, how many of the user's messages are shown in part, and how many rules are missing,
+    those of plans not counted."""
 
     text: str
     tokens: int
@@ -56,7 +57,7 @@ class Notes:
 
 def notes(
     facts: Facts, ledger: Ledger, room: int, size: Callable[[str], int], summary_text: str = "", whole: int = 0
-) -> Notes:
+) -> Composed:
     """As much as fits, the most important first; "" where there is no room even to say what is missing.
 
     What stands in `summary_text`, the summary above the notes, is not repeated. A user message of up to `whole`
@@ -77,7 +78,7 @@ def notes(
     return noted
 
 
-def _best(found: Sequence[Piece], room: int, size: Callable[[str], int]) -> tuple[Notes, Sequence[Piece]]:
+def _best(found: Sequence[Piece], room: int, size: Callable[[str], int]) -> tuple[Composed, Sequence[Piece]]:
     """The most important pieces that fit. Where a rule does not fit, a long one gives way to several short ones."""
     best = _within(_ranked(found), room, size)
     if not best[0].missing:
@@ -100,7 +101,7 @@ def _ranked(pieces: Iterable[Piece]) -> list[Piece]:
     return sorted(pieces, key=lambda piece: (piece.rank, -piece.worth))
 
 
-def _within(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> tuple[Notes, Sequence[Piece]]:
+def _within(pieces: Sequence[Piece], room: int, size: Callable[[str], int]) -> tuple[Composed, Sequence[Piece]]:
     """The pieces that fit, as text, the last ones shortened or left out if need be. It tries again where short
     pieces left room that their sum did not show, or where a long message was chosen and had to go in the end."""
     aim = room + room // TOGETHER
@@ -159,7 +160,7 @@ def _as_kept(pieces: Sequence[Piece], kept: Sequence[Piece]) -> list[Piece]:
 
 def _fitted(
     pieces: Sequence[Piece], kept: Sequence[Piece], room: int, size: Callable[[str], int]
-) -> tuple[Notes, Sequence[Piece]]:
+) -> tuple[Composed, Sequence[Piece]]:
     while True:
         said = _standing(kept)
         left = _counted([piece for piece in pieces if not piece.is_told(said)], kept)
@@ -167,9 +168,9 @@ def _fitted(
         tokens = size(text)
         if tokens <= room:
             in_part = sum(piece.section in ("said", "rules") and piece.is_in_part for piece in kept)
-            return Notes(text, tokens, tuple(left.items()), in_part, _rules(pieces) - _rules(kept)), kept
+            return Composed(text, tokens, tuple(left.items()), in_part, _rules(pieces) - _rules(kept)), kept
         if not kept:
-            return Notes("", 0, tuple(left.items()), lost=_rules(pieces)), kept
+            return Composed("", 0, tuple(left.items()), lost=_rules(pieces)), kept
         kept = _fewer(kept, tokens - room, size)
 
 
