@@ -10,7 +10,8 @@
     call · acall                  all of that around a client's own function
 
 It holds state (the meters, the models, the archive, what the last turns left) and the loop around a refused request.
-What to fold, and how, is the engine's; how much smaller a refused request has to be is reckoned in recovery.py.
+What to fold, and how, is the engine's; how much smaller a refused request has to be is reckoned in recovery.py; what
+settings may be is said in settings.py.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, get_args
 
-from foldline import handoff, recovery
+from foldline import handoff, recovery, settings
 from foldline.agenda import Agenda
 from foldline.archive.base import Backend
 from foldline.archive.memory import MemoryArchive
-from foldline.callers import Caller, caller
+from foldline.callers import Caller
 from foldline.core import arguments
 from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.core.counting.budget import Budget
@@ -36,7 +37,7 @@ from foldline.core.counting.meter import Meter, Usage
 from foldline.core.effects import Effect
 from foldline.core.engine import Thread, View, turn
 from foldline.core.history.repairer import Untouched
-from foldline.core.options import Direction, Options, Writer
+from foldline.core.options import Direction, Options
 from foldline.core.prune import PruneSettings
 from foldline.core.receipt import Receipt
 from foldline.core.resume import KINDS, Abilities, Kind, Manner
@@ -46,7 +47,6 @@ from foldline.drive import PATIENCE, Glass, World, arun, run
 from foldline.errors import CannotFit, InputError
 from foldline.handoff import Handoff
 from foldline.model import Conversation, Notice
-from foldline.models import summariser_window
 from foldline.reading import Reader
 from foldline.surroundings import Surrounds
 from foldline.tokens import meter_for
@@ -55,22 +55,6 @@ from foldline.usage import usage_from
 T = TypeVar("T")
 SESSIONS = 32
 """Conversations of which something is kept at hand between turns."""
-
-
-_KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
-    "archive": (Backend, 'an archive, as Archive("folds.db")'),
-    "model": ((str, Caller), 'a name, as "anthropic:claude-haiku-4-5", or a Caller'),
-    "fallback": ((str, Caller), 'a name, as "openai:gpt-5-mini", or a Caller'),
-    "abilities": (Abilities, "Abilities(search=True)"),
-    "agenda": (Agenda, "an Agenda"),
-    "root": ((str, os.PathLike), "the project's folder"),
-    "prune": (PruneSettings, "PruneSettings(limit=2_000)"),
-    "scope": (str, "a text that names the project or the user"),
-    "transcript": (str, "a text that says where the whole conversation is"),
-    "secret": (bytes, "some 16 bytes"),
-    "meter": (Meter, "a Meter"),
-}
-"""What settings are, and an example of each."""
 
 
 @dataclass(frozen=True)
@@ -150,19 +134,13 @@ class Compactor:
         listen: Callable[[Notice], None] | None = None,
         patience: float = PATIENCE,
     ) -> None:
-        if not isinstance(budget, Budget):
-            raise arguments.no_budget(budget)
-        arguments.check_patience(patience)
-        arguments.check_known("style", style, OFFERED)
-        for what, given in (
-            *(("archive", archive), ("model", model), ("fallback", fallback), ("abilities", abilities)),
-            *(("agenda", agenda), ("root", root), ("prune", prune), ("scope", scope), ("transcript", transcript)),
-            *(("secret", secret), ("meter", meter)),
-        ):
-            arguments.check_kind(what, given, *_KINDS[what])
+        settings.check(
+            budget, style, patience, archive=archive, model=model, fallback=fallback, abilities=abilities,
+            agenda=agenda, root=root, prune=prune, scope=scope, transcript=transcript, secret=secret, meter=meter,
+        )  # fmt: skip
         self.budget = budget
         self.archive: Backend = archive if archive is not None else MemoryArchive()
-        self._callers = _callers(model, fallback)
+        self._callers = settings.callers_of(model, fallback)
         self._meter, self._meters = meter, dict[str, Meter]()
         self.windows = recovery.Windows()
         self._reader = Reader()
@@ -173,13 +151,13 @@ class Compactor:
         self._options = Options(
             budget,
             Manner("regular", silent, approval, questions),
-            _able(abilities or Abilities(), agenda),
+            settings.abilities_of(abilities, agenda),
             prune or PruneSettings(),
             style,
             memory=arguments.texts_of("memory", memory),
             around=agenda is not None or root is not None,
-            model=_writer(self._callers.get("model")),
-            fallback=_writer(self._callers.get("fallback")),
+            model=settings.writer_of(self._callers.get("model")),
+            fallback=settings.writer_of(self._callers.get("fallback")),
             scope=scope,
             transcript=transcript,
             secret=secret or secrets.token_bytes(16),
@@ -458,22 +436,8 @@ def _begun(given: Conversation) -> Thread:
     return replace(thread, repairer=Untouched(given.grammar)) if given.head.remote else thread
 
 
-def _able(abilities: Abilities, agenda: Agenda | None) -> Abilities:
-    """An agent whose plan is kept has the tool for it."""
-    return abilities if agenda is None else replace(abilities, plan=True)
-
-
 def _nobody(_: Notice) -> None:
     """Hears nothing."""
-
-
-def _callers(model: str | Caller | None, fallback: str | Caller | None) -> dict[str, Caller]:
-    named = {"model": model, "fallback": fallback}
-    return {who: caller(name) if isinstance(name, str) else name for who, name in named.items() if name is not None}
-
-
-def _writer(asked: Caller | None) -> Writer | None:
-    return Writer(asked.name, asked.window or summariser_window(asked.name)) if asked is not None else None
 
 
 __all__ = ["CannotFit", "Compactor", "Fitted"]
