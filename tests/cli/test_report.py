@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import copy
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cli.conversations import anthropic, broken, chat
 from foldline.cli.report import QUARTERS, UNKNOWN_TOOL, Inspection, Scale, inspect
 from foldline.core.counting.estimate import Estimator
 from foldline.core.counting.meter import Meter
+from foldline.core.prune import prune
+from foldline.core.select import Strategy, select
 from foldline.dialects import jsontext
 from foldline.dialects.anthropic import Anthropic
 from foldline.dialects.base import Source
@@ -109,6 +111,17 @@ def test_no_tier_frees_more_than_there_is(conversation, ratio):
 
 
 @settings(max_examples=50, deadline=None)
+@example(read(anthropic(steps=6)), 1.25)
+@given(conversations, ratios)
+def test_pruning_and_selecting_free_what_was_said_of_them(conversation, ratio):
+    found, counts = inspect(conversation, meter(ratio)), meter(ratio)
+    chosen = select(conversation.messages, Strategy(), conversation.grammar, counts.message)
+    for tier, messages in zip(found.tiers, (prune(conversation.messages).messages, chosen.messages), strict=False):
+        after = counts.count(conversation.with_messages(messages)).tokens
+        assert tier.freed == counts.count(conversation).tokens - after
+
+
+@settings(max_examples=50, deadline=None)
 @given(conversations)
 def test_looking_changes_neither_the_conversation_nor_the_meter(conversation):
     before, one = copy.deepcopy(conversation), meter()
@@ -129,9 +142,9 @@ def test_a_request_of_known_shape():
 
 
 def test_each_tier_says_what_it_would_do():
-    prune, _, last, quarter = inspect(read(anthropic(steps=12)), meter()).tiers
-    assert (prune.name, prune.detail) == ("prune", "11 results shortened")
-    assert prune.freed > 5_000
+    pruned, _, last, quarter = inspect(read(anthropic(steps=12)), meter()).tiers
+    assert (pruned.name, pruned.detail) == ("prune", "11 results shortened")
+    assert pruned.freed > 5_000
     assert (last.name, last.detail) == ("cut, last 4 messages kept", "23 messages folded")
     assert last.freed > quarter.freed > 0
 

@@ -169,7 +169,7 @@ def inspect(conversation: Conversation, meter: Meter, *, model: str = "", window
         by_age=_by_age(messages, scale),
         by_size=_by_size(messages, scale),
         turns=tuple(_turns(messages, scale)),
-        tiers=_tiers(conversation, pairing, scale, tally.tokens),
+        tiers=_tiers(conversation, pairing, scale, meter, tally.tokens),
     )
 
 
@@ -241,22 +241,26 @@ def _turns(messages: Sequence[Message], scale: Scale) -> Iterable[Turn]:
         before += scale.message(message)
 
 
-def _tiers(conversation: Conversation, pairing: Pairing, scale: Scale, tokens: int) -> tuple[Tier, ...]:
-    def tier(name: str, freed: float, detail: str) -> Tier:
-        return Tier(name, round(freed), max(0, tokens - round(freed)), detail)
+def _tiers(conversation: Conversation, pairing: Pairing, scale: Scale, meter: Meter, tokens: int) -> tuple[Tier, ...]:
+    """What is pruned or selected is counted as those commands count it, so that they free what was said here."""
+
+    def tier(name: str, freed: int, detail: str) -> Tier:
+        return Tier(name, freed, max(0, tokens - freed), detail)
+
+    def without(messages: tuple[Message, ...]) -> int:
+        return tokens - meter.count(conversation.with_messages(messages)).tokens
 
     messages = conversation.messages
-    whole = scale.messages(messages)
     pruned = prune(messages)
     chosen = select(messages, Strategy(), conversation.grammar, lambda message: round(scale.message(message)), pairing)
     return (
-        tier("prune", whole - scale.messages(pruned.messages), f"{count(len(pruned.stubs), 'result')} shortened"),
-        tier("select", whole - scale.messages(chosen.messages), f"{count(chosen.count_after, 'message')} kept"),
+        tier("prune", without(pruned.messages), f"{count(len(pruned.stubs), 'result')} shortened"),
+        tier("select", without(chosen.messages), f"{count(chosen.count_after, 'message')} kept"),
         *(tier(name, *cut) for name, cut in _cuts(messages, pairing, scale)),
     )
 
 
-def _cuts(messages: Sequence[Message], pairing: Pairing, scale: Scale) -> Iterable[tuple[str, tuple[float, str]]]:
+def _cuts(messages: Sequence[Message], pairing: Pairing, scale: Scale) -> Iterable[tuple[str, tuple[int, str]]]:
     """Folding everything but the end, at two places. The summary that would stand for it is not counted."""
     positions, sizes = legal(messages, pairing), [round(scale.message(message)) for message in messages]
     places = {
