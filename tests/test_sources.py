@@ -109,7 +109,7 @@ def test_the_options_reach_the_dialect(file):
 def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path, name):
     with pytest.raises(InputError, match=r"no such file|cannot be opened|looks like") as caught:
         read(tmp_path / name)
-    assert "check the name" in str(caught.value)
+    assert str(caught.value).endswith("check the name")
 
 
 def test_a_string_that_is_no_file_says_what_json_text_looks_like():

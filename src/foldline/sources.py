@@ -44,6 +44,9 @@ class Limits:
 
 
 _USUAL = Limits()
+_CHECK = "check the name"
+_OR_TEXT = f"{_CHECK}; JSON given as text begins with {{ or ["
+"""What to do where there is no such file; the second where a text was given, which may have been meant as no path."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ def open_source(given: Any, limits: Limits = _USUAL) -> Opened:
     if isinstance(given, os.PathLike):
         return _open_path(os.fspath(given), limits)
     if isinstance(given, str):
-        return _open_text(given, limits) if _is_text(given) else _open_path(given, limits)
+        return _open_text(given, limits) if _is_text(given) else _open_path(given, limits, _OR_TEXT)
     if isinstance(given, (Mapping, list, tuple)):
         return Opened(_checked(Source(jsontext.encode(given), "value"), limits))
     kinds = "a dict, a list of messages, bytes, JSON text or a path"
@@ -107,7 +110,7 @@ def _checked(source: Source, limits: Limits) -> Source:
     return source
 
 
-def _open_path(path: str | bytes, limits: Limits) -> Opened:
+def _open_path(path: str | bytes, limits: Limits, advice: str = _CHECK) -> Opened:
     name = os.fsdecode(path)
     try:
         state = os.stat(path)
@@ -117,7 +120,6 @@ def _open_path(path: str | bytes, limits: Limits) -> Opened:
             raise TooLarge(_over(state.st_size, limits.file, "the file", "file"), source=name)
         stream = open(path, "rb")  # noqa: SIM115 - the generator of lines closes it
     except FileNotFoundError:
-        advice = "check the name; JSON given as text begins with { or ["
         raise InputError(f"there is no such file; {advice}", source=name) from None
     except PermissionError:
         raise InputError("this may not be read; check who owns it and its mode", source=name) from None
