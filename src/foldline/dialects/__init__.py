@@ -10,7 +10,7 @@ files and unpacking them is the business of `foldline.sources`.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, TypeAlias
@@ -56,6 +56,8 @@ _SURE = 60
 """A record that fits no line dialect this well is no sign of one."""
 _SMALL = 4096
 """Values up to this many bytes are decoded whole to look at them; of larger ones only what kind they are."""
+_KINDS: Mapping[type, str] = {type(None): "null", bool: "true or false", str: "a string"}
+"""What a single JSON value is called; all others are numbers."""
 
 
 def named(name: str) -> Dialect:
@@ -213,4 +215,4 @@ def _seen(value: Any) -> str:
         return f"an object with {', '.join(map(repr, list(value)[:8]))}" if value else "an empty object"
     if isinstance(value, list):
         return f"a list of {len(value)}, beginning with {_seen(value[0])}" if value else "an empty list"
-    return f"a JSON {type(value).__name__}"
+    return _KINDS.get(type(value), "a number")
