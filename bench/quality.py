@@ -99,7 +99,7 @@ def tables(found: Run, cells: Sequence[Cell]) -> Iterator[str]:
         columns = (*COLUMNS[:1], "gxf", *COLUMNS[1:]) if budget == REAL else COLUMNS
         if here:
             heading = report.title(budget)
-            yield f"\n**{heading[0].upper()}{heading[1:]}** ({here[0].share.sessions} sessions, {here[0].cuts} cuts)\n"
+            yield f"\n**{heading[0].upper()}{heading[1:]}** ({report.scope(here[0])})\n"
             rows = ((bold(cell.strategy), percent(cell.share), *figures(cell, columns)) for cell in here)
             yield from table(("", "kept %", *(report.TITLES[name] for name in columns)), rows)
     yield "\n**After one, three and five folds of 10 %**\n"

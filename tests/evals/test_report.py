@@ -12,7 +12,7 @@ import pytest
 
 from foldline.evals.markup import Markup, join, tag
 from foldline.evals.page import page
-from foldline.evals.report import Cell, failures, replays, short, summary, tables, title, to_json
+from foldline.evals.report import Cell, failures, replays, scope, short, summary, tables, title, to_json
 from foldline.evals.run import Run, Settings
 from foldline.evals.stats import Figure
 
@@ -158,6 +158,12 @@ def test_a_figure_is_short(value, text):
 def test_a_budget_is_named_in_words():
     assert title("real") == "at the size of the agent's own summaries"
     assert title("3 folds") == "after 3 folds of 10 % each"
+    assert title("1 folds") == "after one fold of 10 %"
+
+
+def test_what_was_measured_once_is_told_as_one():
+    assert scope(Cell("10%", "foldline", "ours", 1, Figure(1.0, None, None, 1), {})) == "1 session, 1 cut"
+    assert scope(Cell("10%", "foldline", "ours", 3, Figure(1.0, 1.0, 1.0, 2), {})) == "2 sessions, 3 cuts"
 
 
 def test_markup_escapes_what_it_did_not_make():

@@ -10,7 +10,19 @@ from collections.abc import Iterator, Sequence
 from foldline.evals import plots
 from foldline.evals.bench import OWN, REAL
 from foldline.evals.markup import Markup, join, style, tag
-from foldline.evals.report import HEADLINES, MEANINGS, TITLES, Cell, failures, percent, replays, shown, title
+from foldline.evals.report import (
+    HEADLINES,
+    MEANINGS,
+    TITLES,
+    Cell,
+    counted,
+    failures,
+    percent,
+    replays,
+    scope,
+    shown,
+    title,
+)
 from foldline.evals.run import Run
 from foldline.evals.stats import Figure
 from foldline.evals.strategies import OURS
@@ -67,9 +79,9 @@ def _colour(number: int) -> str:
 
 
 def _opening(run: Run) -> Markup:
-    told = f"{run.sessions} sessions, {run.splits} cuts, seed {run.settings.seed}. "
-    held = len(run.held_out)
-    generic = f"Generic text from {held} further sessions." if held else "No generic text: there were too few sessions."
+    told = f"{counted(run.sessions, 'session')}, {counted(run.splits, 'cut')}, seed {run.settings.seed}. "
+    held = counted(len(run.held_out), "further session")
+    generic = f"Generic text from {held}." if run.held_out else "No generic text: there were too few sessions."
     return join((tag("h1", "What each strategy keeps"), tag("p", told + generic), tag("p", CAVEAT, class_="note")))
 
 
@@ -121,7 +133,7 @@ def _tables(cells: Sequence[Cell]) -> Iterator[Markup]:
         names = shown(here)
         top = tag("tr", tag("th", ""), *(tag("th", TITLES[name], title=MEANINGS[name]) for name in ("share", *names)))
         rows = [_row(cell, names) for cell in here]
-        heading = f"{title(budget)} ({here[0].share.sessions} sessions, {here[0].cuts} cuts)"
+        heading = f"{title(budget)} ({scope(here[0])})"
         yield join((tag("h2", heading[0].upper() + heading[1:]), tag("div", tag("table", top, *rows), class_="wide")))
 
 

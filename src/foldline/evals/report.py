@@ -133,7 +133,19 @@ def title(budget: str) -> str:
         return "at the size of the agent's own summaries"
     if budget == OWN:
         return "at the size the strategy comes to"
-    return f"after {budget} of 10 % each" if "folds" in budget else f"at {budget}"
+    if "folds" not in budget:
+        return f"at {budget}"
+    return "after one fold of 10 %" if budget == "1 folds" else f"after {budget} of 10 % each"
+
+
+def scope(cell: Cell) -> str:
+    """How much was measured, for people."""
+    return f"{counted(cell.share.sessions, 'session')}, {counted(cell.cuts, 'cut')}"
+
+
+def counted(number: int, name: str) -> str:
+    """So many of something; the name is that of one."""
+    return f"{number} {name}{'' if number == 1 else 's'}"
 
 
 def tables(run: Run, cells: Sequence[Cell], columns: int | None = None) -> Iterator[str]:
@@ -144,7 +156,7 @@ def tables(run: Run, cells: Sequence[Cell], columns: int | None = None) -> Itera
         here = [cell for cell in cells if cell.budget == budget]
         names, wide = _fitting(shown(here), columns)
         left |= dict.fromkeys(name for name in shown(here) if name not in names)
-        yield f"{title(budget)} ({here[0].share.sessions} sessions, {here[0].cuts} cuts)"
+        yield f"{title(budget)} ({scope(here[0])})"
         yield _columns("", [TITLES[name][: _width(wide=wide) - 1] for name in ("share", *names)], wide)
         for cell in here:
             figures = [short(cell.figures.get(name), wide=wide) for name in names]
