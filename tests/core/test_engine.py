@@ -144,6 +144,24 @@ def test_what_a_model_read_in_pieces_is_summed():
     assert (attempt.input_tokens, attempt.output_tokens) == (2_000 * len(asked), 100 * len(asked))
 
 
+def test_what_is_wrong_with_many_pieces_alike_is_said_once_with_their_number():
+    gen = steps(long_session(30), opted(ROOM, model=Writer("small", window=2_600, max_tokens=300)))
+    gen.send(None)
+    effect, sizes = gen.send(None), []
+    while not isinstance(effect, Save):
+        asked = len(effect.asks) if isinstance(effect, Asking) else 0
+        sizes += [asked] if asked else []
+        effect = gen.send([Reply("Nice weather today.")] * asked if asked else None)
+    with pytest.raises(StopIteration) as done:
+        gen.send(None)
+    fault = "the reply does not have the sections of a summary"
+    assert sizes[0] > 1
+    assert [attempt.outcome for attempt in done.value.value.receipt.attempts] == [
+        f"{fault} ({sizes[0]} times)",
+        f"Empty: {fault}",
+    ]
+
+
 def test_a_rate_limit_goes_to_the_fallback_at_once():
     options = opted(ROOM, model=Writer("cheap"), fallback=Writer("dear"))
     view = play(

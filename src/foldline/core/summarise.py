@@ -8,7 +8,8 @@ is, and what a summary of it may rest on, stands in span.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -77,7 +78,7 @@ def summarise(
         try:
             written = yield from desk.write()
         except (SummaryError, CallerError) as error:
-            attempts += [*desk.attempts, desk.attempt(f"{type(error).__name__}: {error}")]
+            attempts += [*_once(desk.attempts), desk.attempt(f"{type(error).__name__}: {error}")]
             continue
         return replace(written, attempts=(*attempts, *written.attempts))
     return _extracted(span, room, size, tuple(attempts))
@@ -86,6 +87,12 @@ def summarise(
 def _extracted(span: Span, room: int, size: Callable[[str], int], attempts: tuple[Attempt, ...]) -> Written:
     summary = span.extractor.summary(span.facts, room, size)
     return Written(summary, EXTRACTED, attempts, chunks=((span.first, span.first + len(span.messages)),))
+
+
+def _once(attempts: Sequence[Attempt]) -> Iterator[Attempt]:
+    """Each attempt once, with how many there were: of many pieces, many may fail alike."""
+    for attempt, times in Counter(attempts).items():
+        yield attempt if times == 1 else replace(attempt, outcome=f"{attempt.outcome} ({times:,} times)")
 
 
 class _Desk:
@@ -140,7 +147,7 @@ class _Desk:
         return Written(
             self._finished(_masked(audited.summary)),
             self.writer.name,
-            (*self.attempts, self.attempt(WRITTEN)),
+            (*_once(self.attempts), self.attempt(WRITTEN)),
             findings,
             tuple((self.span.first + piece.start, self.span.first + piece.stop) for piece in pieces),
         )
