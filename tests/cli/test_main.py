@@ -26,6 +26,11 @@ def test_the_version_is_told(program):
     assert ran.stdout.startswith(b"foldline 0.")
 
 
+def test_the_package_itself_is_the_program():
+    ran = subprocess.run([sys.executable, "-m", "foldline", "--version"], capture_output=True, check=True, timeout=60)
+    assert ran.stdout.startswith(b"foldline 0.")
+
+
 def test_the_version_imports_no_command_and_no_tokenizer():
     check = (
         "import sys; from foldline.cli.main import run; run(['--version']); "
