@@ -7,13 +7,15 @@ import time
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from foldline.core.asking import Reply
+from foldline.core.summaries.headings import opens
 from foldline.core.summaries.prompts import prompt
 from foldline.core.summaries.styles import STYLES
 from foldline.core.summaries.summary import Section, Summary, accept, parse, render, says_nothing
+from foldline.core.words.markup import fenced
 from foldline.errors import Empty, Truncated
 
 CHECKPOINT, REPORT, FULL, BRIEF = STYLES["checkpoint"], STYLES["report"], STYLES["full"], STYLES["brief"]
@@ -46,6 +48,32 @@ def summaries(draw):
 @settings(deadline=None)
 def test_rendering_and_parsing_are_inverse(summary):
     assert parse(render(summary), STYLES[summary.style]) == replace(summary, version="")
+
+
+@given(summaries())
+@settings(deadline=None)
+def test_a_summary_in_quotation_marks_or_indented_is_the_same(summary):
+    assume(summary.sections)
+    style, text = STYLES[summary.style], render(summary)
+    for mark in ("> ", "    ", "\t"):
+        lines = text.split("\n")
+        assert parse("\n".join(mark + line for line in lines), style) == replace(summary, version="")
+        assert parse("\n".join(mark + line if line else "" for line in lines), style) == replace(summary, version="")
+
+
+@given(summaries())
+@settings(deadline=None)
+def test_a_summary_whose_headings_are_underlined_is_the_same(summary):
+    style, text = STYLES[summary.style], render(summary)
+    lines = text.split("\n")
+    heads = [inside or opens(line, style) is None for line, inside in zip(lines, fenced(lines), strict=True)]
+    assume(heads.count(False) > 1)
+    for mark in "-=":
+        shown = [
+            line if other else f"{line.lstrip('# ')}\n{mark * len(line)}"
+            for line, other in zip(lines, heads, strict=True)
+        ]
+        assert parse("\n".join(shown), style) == replace(summary, version="")
 
 
 @pytest.mark.parametrize("form", ["**{}**\n", "**{}:**\n", "{}:\n"])
@@ -119,6 +147,13 @@ WANTED = {"goal": "ship it", "next": "1. test\n2. push"}
         "##Goal\nship it\n##Next Steps\n1. test\n2. push",
         "## I. Goal\nship it\n## II. Next Steps\n1. test\n2. push",
         "- **Goal**: ship it\n- **Next steps:**\n1. test\n2. push",
+        "Goal\n----\nship it\n\nNext Steps\n==========\n1. test\n2. push",
+        "> ## Goal\n> ship it\n>\n> ## Next Steps\n> 1. test\n> 2. push",
+        "> <summary>\n> Goal\n> ----\n> ship it\n>\n> Next Steps\n> ----\n> 1. test\n> 2. push\n> </summary>",
+        "<summary>\n    ## Goal\n    ship it\n\n    ## Next Steps\n    1. test\n    2. push\n</summary>",
+        "```markdown\nGoal\n----\nship it\n\nNext Steps\n----\n1. test\n2. push\n```",
+        "Here it is:\n\n> ## Goal\n> ship it\n>\n> ## Next Steps\n> 1. test\n> 2. push",
+        "    ## Goal\n    ship it\n    ## Next Steps\n    1. test\n    2. push",
         "## Goal\nship it\n## Goal\nship it\n## Next Steps\n1. test\n2. push\n## Next Steps\n1. test\n2. push",
     ],
 )

@@ -1,9 +1,10 @@
 """Which section of a style a line opens, by whatever name, number or mark a model gives the heading.
 
     line, style ── opens ──> HeadingLine (heading, what follows on the line) or None
+    text, style ── with_marks ──> the text with its underlined headings as headings by mark
 
 Headings by mark (`## Goal`, `**Goal**`) are always looked for; labels (`Goal: …`) only where a text has no `#` at all,
-for the same words also begin ordinary lines.
+for the same words also begin ordinary lines. Underlined headings are looked for where a text has none by mark.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from typing import NamedTuple
 
 from foldline.core.summaries.styles import Heading, Style, plain
+from foldline.core.words.markup import fenced
 
 LONGEST = 120
 """Characters of a heading at most: what is longer is prose."""
@@ -26,6 +28,9 @@ _LABEL = re.compile(
     r"(?:\*\*)?(?P<text>.*)",
     re.S,
 )
+_UNDERLINE = re.compile(r" {0,3}(?:-{2,}|={2,})[ \t\r]*")
+UNDERLINED = 2
+"""Sections from which underlined lines are headings: one alone may be a line of text above a rule."""
 
 
 class HeadingLine(NamedTuple):
@@ -76,3 +81,25 @@ def named(title: str, style: Style) -> Heading | None:
 
 def _by_name(title: str, style: Style) -> Heading | None:
     return style.names.get(plain(title)) if len(title) <= LONGEST else None
+
+
+def with_marks(text: str, style: Style) -> str:
+    """The text with `## Goal` for each `Goal` above a line of dashes, where it has no headings by mark. The line has to
+    be a section's name and nothing else."""
+    if "--" not in text and "==" not in text:
+        return text
+    lines = text.split("\n")
+    inside = fenced(lines)
+    found = dict[int, Heading]()
+    for at, line in enumerate(lines):
+        if inside[at]:
+            continue
+        if opens(line, style):
+            return text
+        heading = _by_name(line, style) if at + 1 < len(lines) and _UNDERLINE.fullmatch(lines[at + 1]) else None
+        if heading:
+            found[at] = heading
+    if len({heading.key for heading in found.values()}) < UNDERLINED:
+        return text
+    shown = (f"## {line.strip()}" if at in found else line for at, line in enumerate(lines) if at - 1 not in found)
+    return "\n".join(shown)

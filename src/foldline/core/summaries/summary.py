@@ -2,9 +2,9 @@
 
     Reply ── accept ──> Summary ── render ──> text ── parse ──> the same Summary
 
-Tolerant of what models really send: headings that are numbered, bold or renamed, JSON instead of Markdown, sections
-left out, the form repeated. A reply that is not a summary is an error that says why. What wraps a summary is removed in
-unwrap.py; whether what it says is true is decided in the audit.
+Tolerant of what models really send: headings that are numbered, bold, underlined or renamed, JSON instead of
+Markdown, sections left out, the form repeated. A reply that is not a summary is an error that says why. What wraps a
+summary is removed in unwrap.py; whether what it says is true is decided in the audit.
 """
 
 from __future__ import annotations

@@ -6,6 +6,9 @@ Thrown away is the model's reasoning: an analysis before the summary, whether cl
 opened; a closed one inside or behind it, whose tags stand alone on their lines; and a draft that was rewritten. Any
 other tag inside the summary is the summary's own text. A section that stands nowhere else does not count as reasoning:
 so a summary that only quotes both tags on lines of their own does not lose what stands between them.
+
+What stands before all lines comes off too: `> `, or blanks that would make code of them; a greeting may lack it.
+Underlined headings get marks.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 
-from foldline.core.summaries.headings import opens
+from foldline.core.summaries.headings import opens, with_marks
 from foldline.core.summaries.styles import Style
 from foldline.core.words.markup import fenced
 
@@ -39,6 +42,7 @@ _OPENS = re.compile(rf"^[ \t]*{_SUMMARY}", re.I | re.M)
 _CLOSES = re.compile(r"</summary>[ \t\r]*$", re.I | re.M)
 _FIRST_LINE = re.compile(r"\s*(?P<line>[^\n]*)")
 _WRAPPER = re.compile(r"(?P<mark>`{3,}|~{3,})(?P<info>markdown|md|json|xml|html|text|plaintext)?[ \t\r]*")
+_QUOTED, _INDENTED = re.compile(r" {0,3}> ?"), re.compile(r" {4}|\t")
 BLANK = 3
 """Lines after a fence in which its content must begin."""
 _BYTE_ORDER = "\ufeff"
@@ -100,14 +104,27 @@ def _some(places: Sequence[int], start: int, stop: int) -> bool:
 
 def unwrap(text: str, style: Style) -> str:
     """The summary's own text."""
-    text = _unfenced(_without_greeting(text.strip().lstrip(_BYTE_ORDER).strip(), style), style)
+    text = _plain(_plain(text, style).lstrip(_BYTE_ORDER), style)
+    text = _plain(_unfenced(_without_greeting(text, style), style), style)
     if _ALOUD.search(text):
         text = _behind_titles(_Text(text, style))
     if "<" not in text:
         return text
     for step in (_without_working, _behind_analysis, _behind_end, _between_tags):
         text = step(_Text(text, style))
-    return _unfenced(text.strip(), style)
+    return _plain(_unfenced(_plain(text, style), style), style)
+
+
+def _plain(text: str, style: Style) -> str:
+    """The text without what stands before all its lines, and with marks for its headings."""
+    lines = text.split("\n")
+    for margin in (_QUOTED, _INDENTED):
+        begins = next((at for at, line in enumerate(lines) if margin.match(line)), len(lines))
+        if all(margin.match(line) for line in lines[begins:] if line.strip()):
+            inner = with_marks("\n".join(margin.sub("", line, count=1) for line in lines[begins:]), style)
+            if _is_greeting("\n".join(lines[:begins]), style) and any(opens(line, style) for line in inner.split("\n")):
+                return inner.strip()
+    return with_marks(text.strip(), style)
 
 
 def opens_working(line: str) -> bool:
