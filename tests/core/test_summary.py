@@ -15,6 +15,7 @@ from foldline.core.summaries.headings import opens
 from foldline.core.summaries.prompts import prompt
 from foldline.core.summaries.styles import STYLES
 from foldline.core.summaries.summary import Section, Summary, accept, parse, render, says_nothing
+from foldline.core.summaries.unwrap import without_farewell
 from foldline.core.words.markup import fenced
 from foldline.errors import Empty, Truncated
 
@@ -253,6 +254,66 @@ def test_a_good_reply_is_accepted_and_tidied():
     reply = Reply("<analysis>x</analysis>\n<summary>\n## Goal\nship\n\n\n\nit\n## Next Steps\n1. test\n</summary>")
     assert accept(reply, CHECKPOINT).get("goal") == "ship\n\nit"
     assert accept(Reply(GOOD, "other"), CHECKPOINT) == parse(GOOD, CHECKPOINT)
+
+
+FAREWELLS = [
+    "Hope this helps!",
+    "I hope this summary helps.",
+    "*Let me know if you need anything else.*",
+    "Let me know if you'd like any changes or clarifications!",
+    "Please don’t hesitate to reach out if you have any further questions.",
+    "Feel free to ask! \U0001f60a",
+    "I hope that helps! Let me know if there's anything else I can help with.",
+    "Hope this helps!\n\nLet me know if you have any questions.\n",
+]
+
+
+@pytest.mark.parametrize("words", FAREWELLS)
+@pytest.mark.parametrize(
+    "form", ["{}\n\n{}", "{}\n{}", "{}\n\n---\n\n{}", "<summary>\n{}\n\n{}\n</summary>", "```markdown\n{}\n\n{}\n```"]
+)
+def test_a_farewell_is_no_part_of_a_summary(form, words):
+    assert accept(Reply(form.format(GOOD, words)), CHECKPOINT) == accept(Reply(GOOD), CHECKPOINT)
+
+
+def test_a_farewell_behind_a_quotation_does_not_hide_it():
+    quoted = "\n".join(f"> {line}" for line in GOOD.split("\n"))
+    assert accept(Reply(f"{quoted}\n\nHope this helps!"), CHECKPOINT) == accept(Reply(GOOD), CHECKPOINT)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Let me know if the migration fails.",
+        "Let me know if you want me to proceed.",
+        "Let me know if there is any regression in the tests.",
+        "Let me know if you need anything else changed in src/api.py.",
+        "Hope this helps the parser to recover.",
+        "Happy to help was the title of the page.",
+        "- Let me know if you need anything else.",
+        "  Hope this helps!",
+        "> Hope this helps!",
+        "“Hope this helps!”",
+        "WAIT: let me know if you have any questions",
+        "2. Feel free to ask!",
+    ],
+)
+def test_what_only_resembles_a_farewell_stays(line):
+    assert accept(Reply(f"{GOOD}\n{line}"), CHECKPOINT).get("next") == f"1. test\n{line}"
+
+
+def test_a_farewell_that_something_follows_stays():
+    reply = "## Goal\nThe bot says:\nHope this helps!\n\n## Next Steps\nHappy to help\nis what it says then"
+    told = accept(Reply(reply), CHECKPOINT)
+    assert told.get("goal") == "The bot says:\nHope this helps!"
+    assert told.get("next") == "Happy to help\nis what it says then"
+
+
+def test_a_hostile_farewell_takes_linear_time():
+    start = time.perf_counter()
+    for line in ("hope this helps" * 16, "happy to help" + "." * 226 + "x"):
+        without_farewell(f"{line}\n" * 2_000)
+    assert time.perf_counter() - start < 5
 
 
 @pytest.mark.parametrize(

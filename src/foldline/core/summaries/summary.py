@@ -20,7 +20,7 @@ from foldline.core.asking import Reply
 from foldline.core.summaries.headings import HeadingLine, named, opens
 from foldline.core.summaries.prompts import prompt
 from foldline.core.summaries.styles import OTHER, STYLES, Heading, Style
-from foldline.core.summaries.unwrap import opens_working, unwrap
+from foldline.core.summaries.unwrap import opens_working, unwrap, without_farewell
 from foldline.core.words.markup import bare, fenced, guard, opens_fence, tidy, unguarded
 from foldline.errors import Empty, Truncated
 
@@ -101,7 +101,8 @@ def accept(reply: Reply, style: Style) -> Summary:
         raise Empty("the reply has no text")
     if len(reply.text) > LONGEST:
         raise Empty(f"the reply has {len(reply.text):,} characters: no summary is that long")
-    sections, loose = _sections(unwrap(reply.text, style), style)
+    text = unwrap(without_farewell(reply.text), style)  # behind what wraps a summary, or at the end of what was wrapped
+    sections, loose = _sections(without_farewell(text), style)
     usable = len({section.key for section in sections if section.key}) >= style.least + loose
     if reply.stop == "refusal" or (not usable and _REFUSAL.match(reply.text)):
         raise Empty("the model refused to write a summary")

@@ -1,6 +1,7 @@
 """A reply without its wrapping: the summary's own text, from between tags, behind an analysis, out of a code fence.
 
     reply ── unwrap ──> text that begins with the summary
+    text ── without_farewell ──> the text up to its last word on the matter
 
 Thrown away is the model's reasoning: an analysis before the summary, whether closed, nested, never closed or never
 opened; a closed one inside or behind it, whose tags stand alone on their lines; and a draft that was rewritten. Any
@@ -42,6 +43,24 @@ _OPENS = re.compile(rf"^[ \t]*{_SUMMARY}", re.I | re.M)
 _CLOSES = re.compile(r"</summary>[ \t\r]*$", re.I | re.M)
 _FIRST_LINE = re.compile(r"\s*(?P<line>[^\n]*)")
 _WRAPPER = re.compile(r"(?P<mark>`{3,}|~{3,})(?P<info>markdown|md|json|xml|html|text|plaintext)?[ \t\r]*")
+_THINGS = r"(?:questions|changes|adjustments|edits|details|information|clarifications?|help|assistance)"
+_ANYTHING = (
+    r"(?:anything else(?: (?:you (?:need|want)|i can (?:do|help(?: you)? with|assist(?: you)? with)))?|"
+    rf"(?:any |some )?(?:more |other |further |additional )?{_THINGS}(?: (?:or|and) {_THINGS})?)"
+)
+_FAREWELL = re.compile(
+    r"[*_]*(?:(?:"
+    r"(?:i )?hope (?:this|that|it)(?: summary)? (?:helps|is helpful|is useful)|"
+    r"(?:please |just )?let me know if (?:you(?: need| have| want| would like|['’]d like)|there(?: is|['’]s)) "
+    rf"{_ANYTHING}|"
+    rf"(?:please )?(?:feel free|do(?: not|n['’]t) hesitate) to (?:ask|reach out)(?: if you (?:need|have) {_ANYTHING})?|"
+    r"(?:i(?: a|['’])m )?happy to help(?: further)?"
+    r")[\W_]*)+",
+    re.I,
+)
+"""What a model says last of all, to nobody: a whole line, without a mark of a list, of these and no other words."""
+LONGEST_FAREWELL = 240
+"""Characters of such a line."""
 _QUOTED, _INDENTED = re.compile(r" {0,3}> ?"), re.compile(r" {4}|\t")
 BLANK = 3
 """Lines after a fence in which its content must begin."""
@@ -125,6 +144,18 @@ def _plain(text: str, style: Style) -> str:
             if _is_greeting("\n".join(lines[:begins]), style) and any(opens(line, style) for line in inner.split("\n")):
                 return inner.strip()
     return with_marks(text.strip(), style)
+
+
+def without_farewell(text: str) -> str:
+    """The text without the lines at its very end that only say farewell."""
+    lines = text.rstrip().split("\n")
+    while lines and (not lines[-1].strip() or _is_farewell(lines[-1].rstrip())):
+        lines.pop()
+    return "\n".join(lines)
+
+
+def _is_farewell(line: str) -> bool:
+    return len(line) <= LONGEST_FAREWELL and _FAREWELL.fullmatch(line) is not None
 
 
 def opens_working(line: str) -> bool:
