@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.words.masks import begun, masked
+from foldline.core.words.masks import begun, ended, ends_of, masked
 
 KEY = f"ghp_{'a8Fk2Lq9Zx0P' * 3}"
 LOGIN = "postgres://app:tr0ub4dor3x@db.internal:5432/x"
@@ -24,6 +25,25 @@ def test_a_beginning_has_no_half_of_a_secret_either(before, secret, length):
     assert masked(words).startswith(begun(words, length))
     assert len(begun(words, length)) <= length
     assert "tr0" not in begun(words, length)
+
+
+@given(st.text("ab \n", max_size=60), st.sampled_from((KEY, LOGIN)), st.integers(0, 120))
+def test_an_end_has_no_half_of_a_secret_either(behind, secret, length):
+    words = f"before it {secret} {behind}"
+    end = ended(words, length)
+    assert masked(words).endswith(end) or end in words
+    assert words[len(words) - length :] == end or "[masked " in end
+    assert all(piece not in end + ends_of(words, length) for piece in (KEY[-6:], "b4dor3x", "tr0"))
+
+
+@pytest.mark.parametrize("cut", range(2, 44, 3))
+def test_what_a_mask_makes_room_for_is_not_filled_with_half_a_secret(cut):
+    """A whole private key is long, and its mask short: what is read besides then ends far behind what is shown."""
+    pem = "-----BEGIN RSA PRIVATE KEY-----\n" + f"{'a8Fk2Lq9Zx0P' * 5}\n" * 60 + "-----END RSA PRIVATE KEY-----"
+    for behind, length in ((2_000, 2_500), (4_000, 400)):
+        gap = "." * (length + behind - len(pem) - cut)
+        for text in (begun(f"{pem}{gap} {KEY}", length), ended(f"{KEY} {gap}{pem}", length)):
+            assert "a8Fk2L" not in text
 
 
 def test_only_what_stands_around_the_beginning_is_read():

@@ -222,3 +222,19 @@ def test_an_issue_that_was_opened_is_in_the_summary_by_its_name():
     )
     summary = Extractor(messages, done=[deed]).summary(Facts(()), 400, len)
     assert "FNC-12" in summary.get("context")
+
+
+@pytest.mark.parametrize("shift", range(0, 60, 3))
+def test_no_half_of_a_secret_is_in_what_came_of_it(shift):
+    key = f"ghp_{'a8Fk2Lq9Zx0P' * 3}"
+    made = came_of(ToolResult("1", (Text(f"{'x ' * 9_000} {key} {'ab ' * 1_300}{'c' * (20 + shift)}"),)))
+    commits = reached(
+        [ran("git commit -am it", f"{' ' * 3_900}\n[main 1234567] {'c' * (30 + shift)} {key} it\n1 file")]
+    )
+    assert all(key[at : at + 8] not in f"{made} {commits}" for at in range(len(key) - 7))
+
+
+def test_nor_is_a_line_of_a_private_key_that_was_cut_off():
+    lines = "\n".join(f"{'a8Fk2Lq9Zx0P' * 5}{number:04}" for number in range(20))
+    text = f"-----BEGIN RSA PRIVATE KEY-----\n{lines}"
+    assert came_of(ToolResult("1", (Text(text),))).startswith("[masked private-key ")

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from foldline.core.work.telling import LONGEST_LINE, NEXT_LINE, telling_line
+from foldline.core.work.telling import LONGEST_LINE, NEXT_LINE, first_line, telling_line
 from foldline.model import Text, ToolResult
 
 
@@ -498,3 +498,13 @@ def test_a_test_is_not_given_the_reason_of_another_tool():
     told = "FAILED a.py::test_x\n======= 1 failed in 0.1s =======\nsrc/other.py:3:1: F821 undefined name `x`"
     assert tells(told) == "FAILED a.py::test_x"
     assert tells("FAILED a.py::test_x - assert 1 == 2\nsrc/b.py:3: error: x") == ("FAILED a.py::test_x - assert 1 == 2")
+
+
+@pytest.mark.parametrize("shift", range(0, 60, 3))
+def test_no_half_of_a_secret_is_told_where_the_search_ends(shift):
+    key = f"ghp_{'a8Fk2Lq9Zx0P' * 3}"
+    ends = f"{'x' * 30_000} {key} {'ab ' * 6_600}"
+    told = telling_line(ToolResult("1", (Text(f"{ends}{'c' * (150 + shift)} failed\nexit code 1"),)))
+    begins = telling_line(ToolResult("1", (Text(f"{' ' * (19_940 + shift)}error: {key}{' ' * 30_000}"),)))
+    first = first_line(ToolResult("1", (Text(f"{' ' * (19_940 + shift)}error: {key}{' ' * 30_000}"),)))
+    assert all(key[at : at + 8] not in told + begins + first for at in range(len(key) - 7))

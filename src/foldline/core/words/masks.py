@@ -1,6 +1,7 @@
 """Masks: `[masked github-token 5be1f0]` stands in the place of a secret. What was masked once is left alone.
 
-    text ── masked ──> the text without secrets        text, length ── begun ──> its beginning without secrets
+    text ── masked ──> the text without secrets        text, length ── begun, ended ──> its beginning, its end without
+                                                                       ── ends_of ──> both; a short text whole
 
 A mask shows no character of the secret. For keys, which are random, it ends in a piece of their hash, so that a reader
 sees which ones are equal; for passwords it does not, since whoever has the hash could try words until one fits.
@@ -17,6 +18,9 @@ from foldline.core.words.text import head
 BEHIND = 2_000
 """Characters behind the end of a beginning that are looked at too: longer than any secret but a whole private key, of
 which each line is one."""
+_BEFORE = 4_000
+"""Characters before an end that are looked at too: more than a whole private key has, whose lines do not show what they
+are without its first one."""
 _SHOWN = 6
 """Hex digits of a key's hash in its mask: enough to tell the keys of one conversation apart."""
 _GUESSABLE = frozenset({"password", "secret", "api-key", "url-password", "authorization"})
@@ -31,7 +35,25 @@ def masked(text: str) -> str:
 
 def begun(text: str, length: int) -> str:
     """So many characters of the text's beginning, masked before they are cut: half a secret does not look like one."""
-    return head(masked(head(text, length + BEHIND)), length)
+    near = text[: length + BEHIND]
+    found = [secret for secret in merged(secrets(near)) if secret.start < length]
+    stop = max([length, *(secret.end for secret in found[-1:])])  # what a mask makes room for is not filled from behind
+    return head(replaced(near[:stop], found), length)
+
+
+def ended(text: str, length: int) -> str:
+    """So many characters of the text's end; where they begin inside a secret, its whole mask."""
+    near = text[-(length + _BEFORE) :]
+    border = max(len(near) - length, 0)
+    found = [secret for secret in merged(secrets(near)) if secret.end > border]
+    start = min([border, *(secret.start for secret in found[:1])])
+    moved = [secret._replace(start=secret.start - start, end=secret.end - start) for secret in found]
+    return replaced(near[start:], moved)
+
+
+def ends_of(text: str, length: int) -> str:
+    """The text, masked; of a long one so many characters of its beginning, and as many of its end on a new line."""
+    return masked(text) if len(text) <= 2 * length else f"{begun(text, length)}\n{ended(text, length)}"
 
 
 def mask(kind: str, secret: str) -> str:

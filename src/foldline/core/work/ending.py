@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from foldline.core.words.masks import masked
+from foldline.core.words.masks import ended
 from foldline.core.words.text import head
 from foldline.core.work.telling import LONGEST_LINE, names_place
 from foldline.model import ToolResult
@@ -47,14 +47,18 @@ then no faults."""
 
 def closing_line(result: ToolResult) -> str:
     """The last line near the end that says how a check ended, if one does: that all passed, what was committed."""
-    lines = result.text[-_ENDS:].splitlines()
-    return next((head(masked(line.strip()), LONGEST_LINE) for line in reversed(lines) if _ENDED.search(line)), "")
+    if not any(map(_ENDED.search, result.text[-_ENDS:].splitlines())):  # most outputs, which need not be masked
+        return ""
+    lines = ended(result.text, _ENDS).splitlines()
+    return next((head(line.strip(), LONGEST_LINE) for line in reversed(lines) if _ENDED.search(line)), "")
 
 
 def last_line(result: ToolResult) -> str:
     """The last line of an output, unless it is part of a dump: a quiet check is told by it."""
     lines = result.text[-_ENDS:].strip().splitlines()
-    return masked(lines[-1].strip()) if lines and len(lines[-1]) <= LONGEST_LAST else ""
+    if not lines or len(lines[-1]) > LONGEST_LAST:
+        return ""
+    return ended(result.text, _ENDS).strip().splitlines()[-1].strip()
 
 
 def says_passed(result: ToolResult) -> bool:

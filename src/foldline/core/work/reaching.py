@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from foldline.core.words.masks import masked
+from foldline.core.words.masks import begun, ends_of
 from foldline.core.words.text import head
 from foldline.core.work.deeds import FRAME, Deed
 from foldline.core.work.errors_seen import tried
@@ -127,8 +127,8 @@ def _is_git(deed: Deed, *, alone: bool = False) -> bool:
 
 def _commits(deed: Deed) -> list[str]:
     commits = any(map(_COMMITS.search, _matches(deed.command)))
-    lines = deed.result.text[:_LOOK].splitlines() if deed.result and commits else ()
-    return [head(masked(line.strip()), LONGEST) for line in lines if _ITSELF.match(line)][:_MOST_COMMITS]
+    lines = begun(deed.result.text, _LOOK).splitlines() if deed.result and commits else ()
+    return [head(line.strip(), LONGEST) for line in lines if _ITSELF.match(line)][:_MOST_COMMITS]
 
 
 def _named(name: str) -> str:
@@ -145,10 +145,10 @@ def reaches(deed: Deed) -> bool:
 
 def came_of(result: ToolResult) -> str:
     """The line that says what was made, the last one if there are several; else the last line, or ""."""
-    text = result.text if len(result.text) <= 2 * _LOOK else f"{result.text[:_LOOK]}\n{result.text[-_LOOK:]}"
+    text = ends_of(result.text, _LOOK)
     if _JSON.match(text):
         first = {found[1]: found[0] for found in reversed(list(_FIELD.finditer(text)))}
-        return masked(", ".join([first[name] for name in _FIELDS if name in first][:_MOST_FIELDS]))
+        return ", ".join([first[name] for name in _FIELDS if name in first][:_MOST_FIELDS])
     lines = [line.strip() for line in text.splitlines() if line.strip() and not FRAME.match(line)]
     told = next((line for line in reversed(lines) if _TELLS.search(line)), lines[-1] if lines else "")
-    return head(masked(told), LONGEST)
+    return head(told, LONGEST)

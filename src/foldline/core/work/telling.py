@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import dropwhile, islice, takewhile
 
-from foldline.core.words.masks import masked
+from foldline.core.words.masks import begun, ends_of, masked
 from foldline.core.words.text import head
 from foldline.core.work.deeds import FRAME
 from foldline.model import ToolResult
@@ -108,7 +108,7 @@ def telling_line(result: ToolResult) -> str:
     names a test, the last telling one, the first that names a place, the last that sums up, the last that hints at a
     fault, the first of all."""
     text = result.text
-    searched = text if len(text) <= 2 * _LOOK else text[:_LOOK] + "\n" + text[-_LOOK:]
+    searched = text if len(text) <= 2 * _LOOK else ends_of(text, _LOOK)
     lines = [line for line in searched.splitlines() if _is_told(line)]
     at = next(_candidates(lines), None)
     if at is None:
@@ -119,7 +119,7 @@ def telling_line(result: ToolResult) -> str:
 
 def first_line(result: ToolResult) -> str:
     """The first line of what a tool other than a shell says: what follows mostly repeats its input."""
-    text = _WRAPPED.sub("", head(result.text, _LOOK))
+    text = _WRAPPED.sub("", result.text if len(result.text) <= _LOOK else begun(result.text, _LOOK))
     return head(masked(next((line.strip() for line in text.splitlines() if _is_told(line)), "")), LONGEST_LINE)
 
 
