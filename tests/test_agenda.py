@@ -428,6 +428,17 @@ def test_the_active_text_is_a_few_lines(agenda):
     assert agenda.active_text("", plan=9) == ""
 
 
+@pytest.mark.parametrize("before", range(100, 170, 4))
+def test_the_active_text_has_no_secret_nor_half_of_one(agenda, before):
+    key = f"ghp_{'a8Fk2Lq9Zx0P' * 3}"
+    agenda.call("create", title=f"use {key}", tasks=[{"title": "one", "details": f"{'d' * before} {key} {'d' * 99}"}])
+    agenda.call("update", task=1, status="in progress")
+    text = agenda.active_text("")
+    assert "[masked github-token " in text
+    assert all(key[at : at + 8] not in text for at in range(len(key) - 7))
+    assert key in agenda.call("start").text
+
+
 def test_one_projects_plan_never_shows_in_another(agenda):
     planned(agenda, "a secret", scope="/work/one")
     for scope in ("", "/work/two", "/work/on", "/work/one/", "/work/one\0", "\udcff"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from foldline.agenda.state import Board, Plan, Status, Task
+from foldline.core.words.masks import masked
 from foldline.core.words.text import head
 
 START = 8_000
@@ -133,9 +134,9 @@ def tasks(plan: Plan) -> str:
 
 
 def active(plan: Plan) -> str:
-    """A few lines for a checkpoint: the plan, how far it is, what is in progress."""
+    """A few lines for a checkpoint, which holds no secrets: the plan, how far it is, what is in progress."""
     doing, coming = plan.of("in progress"), plan.of("open")
     lines = [f"Plan {plan.number}, {plan.title!r}: {count(plan)}"]
-    lines += [f"In progress: {_with(task, 'details', task.details)}" for task in doing]
+    lines += [f"In progress: {_with(task, 'details', masked(task.details))}" for task in doing]
     lines += [f"Next: {_title(coming[0])}"] if coming and not doing else []
-    return _bounded(lines, ACTIVE, "the tool `plan` has them")
+    return _bounded([masked(line) for line in lines], ACTIVE, "the tool `plan` has them")
