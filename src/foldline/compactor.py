@@ -99,6 +99,7 @@ class Compactor:
     abilities   the tools and files the agent has for finding its way back, to be told of them; None: nothing
     transcript  where the agent can read the whole conversation, such as a path; "" tells it of none ("")
     prune       which tool results are bulky, and what stays of them; None: above 2,000 characters
+    mask_secrets  a model that writes is shown masks in place of secrets, the user's too (True)
 
     What the agent has besides:
     agenda      its plan, an Agenda: the active one stands in each checkpoint, its own todo list is taken over; None: no
@@ -127,6 +128,7 @@ class Compactor:
         root: str | os.PathLike[str] | None = None,
         memory: Iterable[str] = (),
         prune: PruneSettings | None = None,
+        mask_secrets: bool = True,
         scope: str = "",
         transcript: str = "",
         secret: bytes | None = None,
@@ -155,6 +157,7 @@ class Compactor:
             prune or PruneSettings(),
             style,
             memory=arguments.texts_of("memory", memory),
+            mask_secrets=mask_secrets,
             around=agenda is not None or root is not None,
             model=settings.writer_of(self._callers.get("model")),
             fallback=settings.writer_of(self._callers.get("fallback")),

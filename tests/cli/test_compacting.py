@@ -349,6 +349,17 @@ def test_a_model_writes_the_summary(foldline, file, model):  # noqa: F811
     assert "some line of a file" in asked
 
 
+@pytest.mark.parametrize(("option", "shown"), [([], False), (["--no-mask-secrets"], True)])
+@pytest.mark.parametrize("command", ["compact", "handoff"])
+def test_a_model_is_shown_masks_unless_told_otherwise(foldline, tmp_path, model, command, option, shown):  # noqa: F811
+    key = f"ghp_{'a8Fk2Lq9Zx0P' * 3}"
+    (tmp_path / "session.json").write_bytes(anthropic(steps=20).replace(b"some line of a file", key.encode()))
+    assert foldline(command, tmp_path / "session.json", *asks(model), *option).code == 0
+    asked = "".join(heard.body.decode() for heard in model.heard)
+    assert (key in asked) is shown
+    assert ("[masked github-token " in asked) is not shown
+
+
 def test_a_key_from_the_environment_goes_to_no_other_address(foldline, file, model, monkeypatch):  # noqa: F811
     monkeypatch.setenv("OPENAI_API_KEY", "sk-proj-secret-of-mine")
     ran = foldline("compact", file, "--to", 20_000, "--model", "openai:test", "--base-url", f"{model.url}/v1")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.words.masks import begun, ended, ends_of, masked
+from foldline.core.words.masks import begun, ended, ends_of, masked, without_masks
 
 KEY = f"ghp_{'a8Fk2Lq9Zx0P' * 3}"
 LOGIN = "postgres://app:tr0ub4dor3x@db.internal:5432/x"
@@ -44,6 +44,13 @@ def test_what_a_mask_makes_room_for_is_not_filled_with_half_a_secret(cut):
         gap = "." * (length + behind - len(pem) - cut)
         for text in (begun(f"{pem}{gap} {KEY}", length), ended(f"{KEY} {gap}{pem}", length)):
             assert "a8Fk2L" not in text
+
+
+def test_nothing_stands_in_the_place_of_masks_and_of_nothing_else():
+    text = f"a {masked(KEY)} b [masked password] c [masked push-to-main] d [masked"
+    assert without_masks(text) == "a  b  c [masked push-to-main] d [masked"
+    plain = "nothing"
+    assert without_masks(plain) is plain
 
 
 def test_only_what_stands_around_the_beginning_is_read():

@@ -242,7 +242,10 @@ def test_a_model_without_a_key_is_told_which_variable_to_set(capsys, monkeypatch
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("[upstream.a]", "[upstream] is not known here; it takes [upstreams.NAME] and `tools`, and nothing else"),
+        (
+            "[upstream.a]",
+            "[upstream] is not known here; it takes [upstreams.NAME], `tools`, `mask_secrets`, and nothing else",
+        ),
         ('port = 1\n[upstreams.a]\nurl = "http://127.0.0.1:9"\ndialect = "anthropic"', "[port] is not known here"),
         ('upstreams = "http://127.0.0.1:9"', "upstreams are tables: [upstreams.NAME]"),
         ('tools = "true"', "`tools` is true or false, without quotes"),
@@ -289,6 +292,26 @@ def test_that_the_agent_has_tools_is_said_in_the_config_or_with_the_command(
     assert run([*said, "--", "true"] if command == "run" else said) == 0
     assert [config.tools for config in configs] == [tools]
     assert serve._settings(configs[0], print).tools is tools
+
+
+@pytest.mark.parametrize(
+    ("written", "options", "masks"),
+    [
+        ("", [], True),
+        ("", ["--no-mask-secrets"], False),
+        ("mask_secrets = false", [], False),
+        ("mask_secrets = false", ["--mask-secrets"], True),
+        ("mask_secrets = true", ["--no-mask-secrets"], False),
+    ],
+)
+def test_that_a_model_is_shown_masks_is_said_in_the_config_or_with_the_command(
+    written, options, masks, configured, tmp_path
+):
+    config = tmp_path / "proxy.toml"
+    config.write_text(written)
+    made, _ = configured("--config", str(config), *options, "--", "true")
+    assert made.mask_secrets is masks
+    assert serve._settings(made, print).mask_secrets is masks
 
 
 async def _nothing():

@@ -341,10 +341,11 @@ async def test_odd_shapes_are_passed_on(provider, dialect):
         assert provider.got[0].body == body
 
 
-async def test_a_summary_is_written_ahead_and_no_turn_waits_for_it(monkeypatch):
-    caller = FakeCaller([SUMMARY])
-    async with Provider(window=8_000) as provider, proxy(provider, window=8_000, model=caller) as client:
-        session = talk("anthropic", 1, words=120)
+@pytest.mark.parametrize("settings", [{}, {"mask_secrets": False}])
+async def test_a_summary_is_written_ahead_and_no_turn_waits_for_it(settings):
+    caller, key = FakeCaller([SUMMARY]), f"ghp_{'a8Fk2Lq9Zx0P' * 3}"
+    async with Provider(window=8_000) as provider, proxy(provider, window=8_000, model=caller, **settings) as client:
+        session = talk("anthropic", 1, words=120, secret=key)
         for number in range(1, 30):
             grow(session, number, words=120)
             status, said, _ = await client.ask("anthropic", request(session))
@@ -353,7 +354,8 @@ async def test_a_summary_is_written_ahead_and_no_turn_waits_for_it(monkeypatch):
             await asyncio.sleep(0.02)
         counts = client.running.health.state()["counts"]
         assert counts["summaries written"] >= 1
-        assert caller.asked
+        assert (key in caller.asked[0].prompt) is bool(settings)
+        assert ("[masked github-token " in caller.asked[0].prompt) is not bool(settings)
         assert "The goal, as told." in provider.got[-1].body.decode()
         assert not provider.violations
 

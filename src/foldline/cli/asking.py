@@ -40,6 +40,7 @@ class Wish:
     base_url: str | None = None
     style: str = OFFERED[0]
     focus: str = ""
+    mask_secrets: bool = True
 
     def callers(self) -> dict[str, Caller]:
         """Those who will be asked, by their part. A name or a key that will not do is refused here, before any work."""
@@ -53,6 +54,12 @@ _OPTIONS = (
     click.option("--base-url", metavar="URL", help="Where the model is asked, if not at its provider's own address."),
     click.option("--style", type=click.Choice(OFFERED), default=OFFERED[0], show_default=True, help="Its sections."),
     click.option("--focus", metavar="TEXT", default="", help="What a model should attend to most."),
+    click.option(
+        "--mask-secrets/--no-mask-secrets",
+        default=True,
+        show_default=True,
+        help="Whether a model is shown masks in place of keys and passwords.",
+    ),
 )
 
 
@@ -61,7 +68,7 @@ def asking(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def packed(*arguments: Any, **options: Any) -> Any:
-        names = ("model", "fallback", "base_url", "style", "focus")
+        names = ("model", "fallback", "base_url", "style", "focus", "mask_secrets")
         return function(*arguments, wish=Wish(**{name: options.pop(name) for name in names}), **options)
 
     command: Callable[..., Any] = packed
@@ -93,7 +100,8 @@ def compactor(wish: Wish, callers: Mapping[str, Caller], budget: Budget, **more:
     """Who does it, with these to ask."""
     from foldline.compactor import Compactor
 
-    return Compactor(budget, callers.get("model"), callers.get("fallback"), style=wish.style, **more)
+    more |= {"style": wish.style, "mask_secrets": wish.mask_secrets}
+    return Compactor(budget, callers.get("model"), callers.get("fallback"), **more)
 
 
 def done(

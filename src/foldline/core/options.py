@@ -39,6 +39,8 @@ class Options:
     """Texts of project memory files, in which compaction instructions may stand."""
     plan: str = ""
     """The agent's active plan and its task in progress, as a checkpoint shows it."""
+    mask_secrets: bool = True
+    """A model that writes is shown masks in place of secrets."""
     around: bool = False
     """The agent keeps a plan or memory files, which are read before a checkpoint is written."""
     model: Writer | None = None

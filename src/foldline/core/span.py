@@ -62,11 +62,11 @@ class Span:
         return Extractor(rest, first=covered, previous=previous, log=log, done=later, start=end)
 
 
-def evidence(span: Span) -> Evidence:
-    """What the summary of a span may rest on."""
+def evidence(span: Span, more: str = "") -> Evidence:
+    """What the summary of a span may rest on, and what else its writer was shown."""
     voices, earlier = span.voices or voices_in(span.messages), tuple(_earlier(span))
     names = [call.id for message in span.messages for call in message.calls]
-    everything = "\n".join((*names, *((span.previous.text,) if span.previous else ()), *voices.texts))
+    everything = "\n".join((*names, *((span.previous.text,) if span.previous else ()), *voices.texts, more))
     said = voices.said.and_in(Heard.in_text(*(text for text, is_tools in earlier if not is_tools)))
     printed = voices.shown.and_in(Heard.in_text(*(text for text, is_tools in earlier if is_tools)))
     return Evidence(everything, said, printed, span.facts)

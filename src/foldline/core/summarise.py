@@ -24,10 +24,11 @@ from foldline.core.span import Span, evidence
 from foldline.core.story import RECORD
 from foldline.core.summaries.instructions import compact_instructions
 from foldline.core.summaries.prompts import merge_request, prompt, repair_request, summary_request, version_of
-from foldline.core.summaries.render import BRIEF, Chunk, EntryLimits, chunks, fence
+from foldline.core.summaries.render import BRIEF, Chunk, EntryLimits, Glimpse, chunks, fence, glimpse
 from foldline.core.summaries.styles import STYLES, Style
 from foldline.core.summaries.summary import Summary, accept, render
 from foldline.core.words.masks import masked
+from foldline.core.words.secretfinder import MASK
 from foldline.errors import CallerError, Overflow, SummaryError
 
 MARGIN = 0.9
@@ -101,10 +102,14 @@ class _Desk:
     def __init__(self, span: Span, options: Options, writer: Writer, room: int, size: Callable[[str], int]) -> None:
         self.span, self.options, self.writer, self.size = span, options, writer, size
         self.request, self.style = _wanted(options, span)
-        self.limits: EntryLimits = BRIEF if options.style == "brief" else EntryLimits()
+        limits: EntryLimits = BRIEF if options.style == "brief" else EntryLimits()
+        self.limits = replace(limits, secrets=not options.mask_secrets)
+        self._hidden: Callable[[str], str] = masked if options.mask_secrets else str
+        """A text as the model is shown it."""
         self.reply_tokens = min(writer.max_tokens, room + WORKING, writer.window // REPLY_PART)
         before = (fact.text for fact in span.facts.of("user") if fact.at < span.first)
-        self.instructions = compact_instructions(span.messages, (*options.memory, *before))
+        self.instructions = compact_instructions(span.messages, (*options.memory, *before), self._hidden)
+        self.focus = self._hidden(options.focus)
         self.attempts: list[Attempt] = []
         self.replies: list[Reply] = []
         """All that it answered: what came of it cost all of them."""
@@ -126,8 +131,7 @@ class _Desk:
         """Reads all pieces at once; after a refusal one goes ahead, so that another refusal costs one request and
         not all."""
         span = self.span
-        seen = span.voices.glimpses if span.voices and self.limits == RECORD else ()
-        found = chunks(span.messages, span.pairing, self.limits, room, self.size, span.first, span.tokens, seen)
+        found = chunks(span.messages, span.pairing, self.limits, room, self.size, span.first, self._tokens, self._seen)
         pieces = found or [Chunk(0, 0, "(nothing)")]
         earlier = self._in_pieces(room)
         asks = [self._ask(self._fenced(text), self._fresh) for text in earlier]
@@ -142,7 +146,7 @@ class _Desk:
         while len(summaries) > 1:
             summaries = yield from self._merged(summaries, room)
             summary = summaries[0]
-        audited = audit(summary, evidence(self.span))
+        audited = audit(summary, evidence(self.span, self._masks))
         findings = tuple(finding._replace(text=masked(finding.text)) for finding in audited.findings)
         return Written(
             self._finished(_masked(audited.summary)),
@@ -200,7 +204,7 @@ class _Desk:
         groups: list[list[str]] = [[]]
         used = 0
         for summary in summaries:
-            text = render(summary)
+            text = self._hidden(render(summary))
             used += self.size(text)
             if used > room and len(groups[-1]) > 1:
                 groups.append([])
@@ -211,7 +215,7 @@ class _Desk:
                 self._fresh,
                 group,
                 self._fenced("\n\n".join(group)),
-                focus=self.options.focus,
+                focus=self.focus,
                 instructions=self.instructions,
                 max_tokens=self.reply_tokens,
             )
@@ -228,9 +232,34 @@ class _Desk:
         return versioned.with_section("immediate", latest.immediate_task)
 
     @cached_property
+    def _seen(self) -> Sequence[Glimpse]:
+        """Each message as the record shows it. What was kept of earlier turns is not masked."""
+        voices = self.span.voices
+        if voices and voices.glimpses and self.limits == RECORD:
+            return voices.glimpses
+        return [glimpse(message, self.limits) for message in self.span.messages]
+
+    @cached_property
+    def _tokens(self) -> Sequence[int]:
+        """The messages' sizes; where a mask is shown, that of what is shown: it may be longer than the secret."""
+        known = self.span.tokens
+        if not known or self.limits.secrets:
+            return known
+        shown = zip(self._seen, known, strict=True)
+        return [self.size(text) if MASK in text else tokens for (text, *_), tokens in shown]
+
+    @property
+    def _masks(self) -> str:
+        """The lines with masks that the model was shown: the conversation has secrets in their place."""
+        if self.limits.secrets:
+            return ""
+        texts = (*(text for text, *_ in self._seen), self._previous[0], self.instructions, self.focus)
+        return "\n".join(line for text in texts if MASK in text for line in text.split("\n") if MASK in line)
+
+    @cached_property
     def _previous(self) -> tuple[str, int]:
         """The previous checkpoint as it is shown to the model, and its tokens."""
-        text = render(self.span.previous.summary) if self.span.previous else ""
+        text = self._hidden(render(self.span.previous.summary)) if self.span.previous else ""
         return text, self.size(text) if text else 0
 
     @property
@@ -273,7 +302,7 @@ class _Desk:
             summary_request(
                 name,
                 record,
-                focus=self.options.focus,
+                focus=self.focus,
                 instructions=self.instructions,
                 max_tokens=self.reply_tokens,
                 previous=previous,
@@ -289,7 +318,7 @@ class _Desk:
         names = ("system", "frame", "analysis", "reminder", "focus", "project", self.request, *earlier)
         fixed = sum(self.size(prompt(name).text) for name in names)
         previous = 0 if self._is_long else self._previous[1]
-        return fixed + previous + self.size(self.options.focus + self.instructions) + self.reply_tokens + AROUND
+        return fixed + previous + self.size(self.focus + self.instructions) + self.reply_tokens + AROUND
 
     def _record_room(self) -> int:
         return int(self.writer.window * MARGIN) - self._overhead()

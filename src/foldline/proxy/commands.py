@@ -28,7 +28,7 @@ import click
 
 from foldline import home
 from foldline.errors import AuthRejected, InputError, UpstreamNotAllowed
-from foldline.proxy.upstreams import DIALECTS, KNOWN, Upstream, Upstreams, has_tools, made, upstream
+from foldline.proxy.upstreams import DIALECTS, KNOWN, SWITCHES, Upstream, Upstreams, made, switch, upstream
 
 if TYPE_CHECKING:
     from foldline.archive.base import Backend
@@ -61,6 +61,7 @@ class Wish:
     reserve: int | None
     archive: str | None
     tools: bool | None
+    mask_secrets: bool | None
     verbose: bool
 
 
@@ -91,6 +92,11 @@ _OPTIONS = (
         "--tools/--no-tools",
         default=None,
         help="The agent has Foldline's tools: stubs and checkpoints name them. [default: what the config says, or not]",
+    ),
+    click.option(
+        "--mask-secrets/--no-mask-secrets",
+        default=None,
+        help="Whether --model is shown masks in place of keys and passwords. [default: what the config says, or yes]",
     ),
     click.option("--verbose", is_flag=True, help="Log each request, without its content, to stderr."),
 )
@@ -159,9 +165,10 @@ def _config(wish: Wish, environment: Mapping[str, str] = MappingProxyType({}), *
     """`environment` is what a command of ours would have had its addresses from."""
     from foldline.proxy.serve import Config
 
-    upstreams, model, tools = _upstreams(wish, environment), _caller(wish), _tools(wish)
+    upstreams, model = _upstreams(wish, environment), _caller(wish)
+    more |= {"tools": _tools(wish), "mask_secrets": _switched(wish, "mask_secrets")}
     try:
-        config = Config(upstreams, window=wish.window, reserve=wish.reserve, model=model, tools=tools, **more)
+        config = Config(upstreams, window=wish.window, reserve=wish.reserve, model=model, **more)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     return replace(config, archive=_archive(wish.archive))
@@ -202,13 +209,19 @@ def _file(wish: Wish) -> Path | None:
 
 
 def _tools(wish: Wish) -> bool:
-    """Whether the agent has our tools: as was said with the command, else as the config file says."""
-    config = _file(wish)
-    tools = wish.tools if wish.tools is not None else config is not None and has_tools(config)
+    """Whether the agent has our tools."""
+    tools = _switched(wish, "tools")
     if tools and wish.archive == "memory":
         said = "the agent's tools find nothing in an archive in memory; name a file for --archive, or give --no-tools"
         raise click.UsageError(said)
     return tools
+
+
+def _switched(wish: Wish, name: str) -> bool:
+    """A switch: as was said with the command, else as the config file says."""
+    said: bool | None = getattr(wish, name)
+    config = _file(wish)
+    return said if said is not None else SWITCHES[name] if config is None else switch(config, name)
 
 
 def _caller(wish: Wish) -> Caller | None:

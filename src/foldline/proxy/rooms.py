@@ -68,6 +68,8 @@ class Settings:
     """Whose conversations these are, where a request does not name its agent's folder."""
     tools: bool = False
     """The agent has Foldline's tools. One that has not must not be sent looking for them."""
+    mask_secrets: bool = True
+    """Who writes summaries is shown masks in place of secrets."""
 
     def told(self, scope: str) -> dict[str, Any]:
         """What compactors are told of the tools. A project's memory files are named where there is its folder."""
@@ -111,6 +113,7 @@ class _Seat:
         said = self._settings
         model, fallback = (said.model, said.fallback) if asks else (None, None)
         more: dict[str, Any] = {"scope": self._room.scope, "secret": said.secret, "listen": said.listen}
+        more["mask_secrets"] = said.mask_secrets
         more |= said.told(self._room.scope)
         made = Compactor(self.budget, model, fallback, archive, meter=meter, **more)
         made.windows = Windows(self._room.windows.taken)

@@ -70,6 +70,8 @@ class Config:
     """The folder whose sessions these are, where a request does not name its agent's own."""
     tools: bool = False
     """The agent has Foldline's tools: stubs and checkpoints name them."""
+    mask_secrets: bool = True
+    """Who writes summaries is shown masks in place of secrets."""
 
     def __post_init__(self) -> None:
         if self.window is not None:
@@ -138,6 +140,7 @@ def _settings(config: Config, listen: Callable[[Notice], None]) -> Settings:
         listen,
         config.project,
         config.tools,
+        config.mask_secrets,
     )
 
 

@@ -36,6 +36,8 @@ _VERSION = re.compile(r"v[0-9][a-z0-9]*")
 _VERSIONED = re.compile(rb"\A/v[0-9][a-z0-9]*(?=/)")
 """A version, as addresses end in it and paths begin with it: the address has the last word. People write theirs as
 the provider does (`https://openrouter.ai/api/v1`), and clients of ours add one of their own."""
+SWITCHES: Mapping[str, bool] = MappingProxyType({"tools": False, "mask_secrets": True})
+"""What a config file may say besides its upstreams, and what holds where it does not."""
 METADATA = frozenset({"metadata.google.internal", "metadata", "instance-data"})
 """Names under which clouds give out credentials to whoever asks."""
 
@@ -137,11 +139,12 @@ def configured(path: Path) -> dict[str, Upstream]:
     return {name: _entry(name, entry, str(path)) for name, entry in tables.items()}
 
 
-def has_tools(path: Path) -> bool:
-    """Whether a TOML file says `tools = true`: the agent has Foldline's tools."""
-    said = _settings(path).get("tools", False)
+def switch(path: Path, name: str) -> bool:
+    """Whether a TOML file says `tools = true` or `mask_secrets = true`; where it does not say, what holds unless
+    told."""
+    said = _settings(path).get(name, SWITCHES[name])
     if not isinstance(said, bool):
-        raise InputError("`tools` is true or false, without quotes", source=str(path))
+        raise InputError(f"`{name}` is true or false, without quotes", source=str(path))
     return said
 
 
@@ -153,8 +156,9 @@ def _settings(path: Path) -> dict[str, Any]:
         raise InputError(f"cannot be read: {error.strerror}; check the name", source=str(path)) from None
     except ValueError as error:
         raise InputError(f"not TOML: {error}", source=str(path)) from None
-    if strange := [key for key in known if key not in ("tools", "upstreams")]:
-        said = f"[{strange[0]}] is not known here; it takes [upstreams.NAME] and `tools`, and nothing else"
+    if strange := [key for key in known if key not in (*SWITCHES, "upstreams")]:
+        takes = ", ".join(("[upstreams.NAME]", *(f"`{name}`" for name in SWITCHES)))
+        said = f"[{strange[0]}] is not known here; it takes {takes}, and nothing else"
         raise InputError(said, source=str(path))
     return known
 
@@ -225,12 +229,13 @@ def _loopback(host: str) -> bool:
 __all__ = [
     "DIALECTS",
     "KNOWN",
+    "SWITCHES",
     "Upstream",
     "Upstreams",
     "configured",
-    "has_tools",
     "made",
     "origin",
     "refuse_itself",
+    "switch",
     "upstream",
 ]

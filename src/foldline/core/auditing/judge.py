@@ -28,6 +28,7 @@ from foldline.core.facts import Facts
 from foldline.core.summaries.styles import plain
 from foldline.core.words.identifiers import Source
 from foldline.core.words.markup import bare
+from foldline.core.words.masks import without_masks
 from foldline.core.words.plainly import unmasked
 from foldline.core.words.stems import WORD, stems
 
@@ -122,6 +123,7 @@ class Judge:
     def fault(self, unit: Unit, place: LinePlace, before: str) -> Fault | None:
         if place.aside and (unit.text == HEARSAY or bare(unit.text) in self._aside):
             return None
+        unit = unit._replace(text=without_masks(unit.text), headed=without_masks(unit.headed))
         text = bare(unit.headed or unit.text)
         if claims(text) and not self._consents.carry(text, before) and not self._is_told(text, place):
             return "consent"

@@ -9,7 +9,7 @@ tool printed or a model wrote. What they say goes into a request as a quotation;
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from foldline.core.said.usertext import guide_in, guides, own_words
 from foldline.core.words.markup import fenced
@@ -47,13 +47,15 @@ _WHEN = re.compile(
 """How a sentence begins that is such an instruction by itself, as the manuals of coding agents recommend."""
 
 
-def compact_instructions(messages: Sequence[Message], memory_texts: Iterable[str] = ()) -> str:
-    """All such sections, the memory files' first. Where they are too long the latest are kept, and the text says how
-    many are left out."""
+def compact_instructions(
+    messages: Sequence[Message], memory_texts: Iterable[str] = (), shown: Callable[[str], str] = str
+) -> str:
+    """All such sections as they are `shown`, the memory files' first. Where they are too long the latest are kept, and
+    the text says how many are left out."""
     said = [message for message in messages if message.origin is Origin.USER]
     sent = (_BORDER.sub("# -", guide_in(message).text) for message in messages if guides(message))
     texts = (*memory_texts, *sent, *filter(None, map(own_words, said)))
-    newest = list(dict.fromkeys(reversed([section for text in texts for section in _sections(text)])))
+    newest = list(dict.fromkeys(reversed([shown(section) for text in texts for section in _sections(text)])))
     kept, room = list[str](), LONGEST
     for section in newest:
         if room > 0:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from foldline.core.history.cycles import Pairing
+from foldline.core.words.masks import begun, masked
 from foldline.core.words.text import head
 from foldline.model import Media, Message, Opaque, Origin, Part, Text, Thinking, ToolCall, ToolResult
 
@@ -53,6 +54,8 @@ class EntryLimits:
     result: int = 2_000
     long_thinking: bool = True
     """Thinking over its limit is shortened; if false, only its length is given."""
+    secrets: bool = True
+    """Secrets are shown as they are; if false, masked, before anything is shortened."""
 
 
 BRIEF = EntryLimits(thinking=200, arguments=500, result=500, long_thinking=False)
@@ -135,23 +138,25 @@ def _part(part: Part, message: Message, limits: EntryLimits) -> tuple[str, str]:
     if isinstance(part, ToolResult):
         return f"{'error' if part.is_error else 'result'} {_name(part.call_id)}", _result(part, limits)
     if isinstance(part, ToolCall):
-        return f"call {_name(part.id)}", f"{_name(part.name)}({_short(part.arguments, limits.arguments)})"
+        return f"call {_name(part.id)}", f"{_name(part.name)}({_short(part.arguments, limits.arguments, limits)})"
     if isinstance(part, Thinking):
         return "thinking", _thought(part.text, limits)
     speaker = _SPEAKERS[message.origin]
-    return speaker, part.text if isinstance(part, Text) else _unseen(part)
+    if not isinstance(part, Text):
+        return speaker, _unseen(part)
+    return speaker, part.text if limits.secrets else masked(part.text)
 
 
 def _thought(text: str, limits: EntryLimits) -> str:
     if limits.long_thinking or len(text) <= limits.thinking:
-        return _short(text, limits.thinking)
+        return _short(text, limits.thinking, limits)
     return f"({len(text):,} characters, left out)"
 
 
 def _result(part: ToolResult, limits: EntryLimits) -> str:
     """A result's text, and a name for everything else in it. An error is shown even if it says nothing."""
     text, content = part.text, part.content
-    shown = _short(text, limits.result) if text and not text.isspace() else ""
+    shown = _short(text, limits.result, limits) if text and not text.isspace() else ""
     if len(content) > 1 or not shown:
         unseen = (_unseen(item) for item in content if not isinstance(item, Text))
         shown = " ".join(filter(None, (shown, *unseen)))
@@ -171,9 +176,11 @@ def _name(text: str) -> str:
     return head(" ".join(text.split()).replace("]", ")"), LONGEST_NAME)
 
 
-def _short(text: str, limit: int) -> str:
+def _short(text: str, limit: int, limits: EntryLimits) -> str:
     if len(text) <= limit:
-        return text
+        return text if limits.secrets else masked(text)
+    if not limits.secrets:
+        return f"{begun(text, limit)} … [{len(text) - limit:,} more characters]"
     first = head(text, limit)
     return text if len(first) == len(text) else f"{first} … [{len(text) - len(first):,} more characters]"
 

@@ -10,9 +10,10 @@ sees which ones are equal; for passwords it does not, since whoever has the hash
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 
-from foldline.core.words.secretfinder import MASK, Secret, secrets
+from foldline.core.words.secretfinder import KINDS, MASK, Secret, secrets
 from foldline.core.words.text import head
 
 BEHIND = 2_000
@@ -23,6 +24,7 @@ _BEFORE = 4_000
 are without its first one."""
 _SHOWN = 6
 """Hex digits of a key's hash in its mask: enough to tell the keys of one conversation apart."""
+_MASK = re.compile(rf"{re.escape(MASK)}(?:{'|'.join(sorted(KINDS))})(?: [0-9a-f]{{{_SHOWN}}})?\]")
 _GUESSABLE = frozenset({"password", "secret", "api-key", "url-password", "authorization"})
 """Kinds that people make up, so that a hash would help to guess them."""
 
@@ -54,6 +56,11 @@ def ended(text: str, length: int) -> str:
 def ends_of(text: str, length: int) -> str:
     """The text, masked; of a long one so many characters of its beginning, and as many of its end on a new line."""
     return masked(text) if len(text) <= 2 * length else f"{begun(text, length)}\n{ended(text, length)}"
+
+
+def without_masks(text: str) -> str:
+    """The text with nothing in the place of its masks. What only looks like one stays."""
+    return _MASK.sub("", text) if MASK in text else text
 
 
 def mask(kind: str, secret: str) -> str:

@@ -280,6 +280,13 @@ _HEADERS: Mapping[str, tuple[str, re.Pattern[str], Callable[[str], bool]]] = {
     "basic": ("authorization", re.compile(r"[ \t]{1,3}+(?P<body>[A-Za-z0-9+/]{6,}+={0,2}+)"), _is_login),
 }
 
+KINDS = frozenset({"aws-secret", "url-password", "private-key"}).union(
+    (key.kind for hints in KEYS_BY_SIGN.values() for keys in hints.values() for key in keys),
+    (kind for kind, _ in NAMES.values()),
+    (kind for kind, *_ in _HEADERS.values()),
+)
+"""All kinds of secrets."""
+
 _SEPARATOR = re.compile(
     rf"{_COLOURS}(?P<named>\\{{0,7}}+[\"'`])?{_COLOURS}[ \t]{{0,8}}+"
     rf"(?P<sign>:[ \t]?+\w{{1,20}}+[ \t]?+=|=>|:=|={{1,3}}+|:){_COLOURS}[ \t]{{0,8}}+{_COLOURS}"
