@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -15,8 +16,13 @@ from tests.test_redact import NAMED, SERVICE_KEYS
 from foldline import Budget, Compactor
 from foldline.core.counting.estimate import Estimator
 from foldline.core.counting.meter import Meter
+from foldline.core.facts import Facts
+from foldline.core.history.cycles import pair
+from foldline.core.options import Options, Writer
+from foldline.core.summarise import MARGIN, Span, summarise
 from foldline.core.words import masks
 from foldline.errors import Overflow
+from foldline.model import Grammar
 from foldline.redact import MASK
 from foldline.testing import SUMMARY, FakeCaller, Session
 
@@ -110,6 +116,31 @@ def test_no_request_shows_one_be_it_for_a_piece_a_repair_an_update_or_a_merge(fi
         assert OWN not in asked(model)
         runs.append(model.asked)
     assert runs[0] == runs[1]
+
+
+def test_an_earlier_checkpoint_is_masked_too():
+    """One that was extracted may quote what a user said; one that was kept long ago may hold anything."""
+    session = saying(KEY)
+    first = compactor(None).compact(session.request())
+    summary = first.checkpoint.summary.with_section("goal", f"Use {KEY}.")
+    kept = replace(first.checkpoint, summary=summary)
+    span = Span(tuple(session.messages), pair(session.messages, Grammar()), 0, Facts(), previous=kept)
+    options = Options(Budget(window=9_000), model=Writer("m"), secret=b"s")
+    asks = next(summarise(span, options, 500, Meter(Estimator()).text)).asks
+    assert any("[previous checkpoint" in ask.prompt for ask in asks)
+    assert not [ask for ask in asks if KEY in ask.prompt]
+
+
+def test_masks_that_are_longer_than_the_secrets_are_counted():
+    meter = Meter(Estimator())
+    session = Session().user("Sort them.")
+    for number in range(60):
+        session.assistant(f"This is number {number}.").user("DBPASS=hunter " * 130)
+    model = FakeCaller(window=6_000)
+    compactor(model).compact(session.assistant("Good.").user("Go on.").request())
+    sizes = [meter.text(ask.system) + meter.text(ask.prompt) + ask.max_tokens for ask in model.asked]
+    assert len(sizes) > 3
+    assert max(sizes) <= 6_000 * MARGIN
 
 
 HONEST = """## Goal
