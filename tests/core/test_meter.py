@@ -497,6 +497,28 @@ def test_counting_a_beginning_does_not_lose_the_report(length):
     assert before.anchored
 
 
+BRANCH = st.tuples(st.sampled_from((6, 8)), st.integers(0, 2), st.integers(0, 2))
+"""A conversation: so much of the trunk, then so much of one of three branches."""
+
+
+@given(st.lists(st.tuples(st.booleans(), BRANCH, st.floats(0.8, 1.6)), min_size=4, max_size=12), BRANCH)
+def test_counting_changes_no_later_count(done, branch):
+    """Two meters learn the same, one of them counts other conversations as well."""
+    quiet, busy = Meter(Words()), Meter(Words())
+    for learns, other, ratio in done:
+        conversation = branched(other)
+        reported = Usage(round(ratio * busy.count(conversation).raw))
+        if learns:
+            assert quiet.learn(conversation, reported) == busy.learn(conversation, reported)
+    assert quiet.count(branched(branch)) == busy.count(branched(branch))
+
+
+def branched(branch):
+    trunk, which, length = branch
+    said = [f"{number} " + "word " * 50 for number in range(trunk)]
+    return talk(*said, *(f"{which} {number} " + "other " * 40 for number in range(length)), "now?")
+
+
 def test_a_report_that_comes_late_still_serves():
     meter = Meter(Words())
     first = talk("word " * 500)

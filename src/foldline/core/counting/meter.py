@@ -231,28 +231,32 @@ class Meter:
     def _follow(self, conversation: Conversation) -> _Track:
         """The conversation's own track: what it shares with an earlier one is taken over, the rest is counted."""
         head, messages = conversation.head, conversation.messages
-        (base, same), anchor = self._nearest(messages)
+        base, same = self._nearest(messages)
         known = base is not _EMPTY and _same_head(base.head, head)
         head_size = base.head_size if known else self._sizer.head(head)
         new = accumulate(map(self._sizer.message, messages[same:]), Size.plus, initial=base.sums[same])
-        track = _Track(head, head_size, messages, base.sums[:same] + tuple(new), anchor)
+        track = _Track(head, head_size, messages, base.sums[:same] + tuple(new), self._anchor(messages))
         kept = [old for old in self._recent if old is not base or same < len(base.messages)]
         self._recent = [track, *kept][:TRACKS]
         return track
 
-    def _nearest(self, messages: tuple[Message, ...]) -> tuple[tuple[_Track, int], _Anchor | None]:
-        """The track that shares most messages with these, and the report that does."""
-        base, longest, anchor = _EMPTY, 0, None
+    def _nearest(self, messages: tuple[Message, ...]) -> tuple[_Track, int]:
+        """The track that shares most messages with these, and how many."""
+        base, longest = _EMPTY, 0
         for track in (*self._recent, *self._learnt):
-            reaches = anchor.shared if anchor else 0
-            if len(track.messages) <= longest and (track.anchor is None or track.anchor.shared <= reaches):
-                continue  # it cannot share more
-            same = shared(track.messages, messages)
-            if same > longest:
+            if len(track.messages) > longest and (same := shared(track.messages, messages)) > longest:
                 base, longest = track, same
-            if track.anchor and (reach := min(same, track.anchor.shared)) > reaches:
-                anchor = track.anchor._replace(shared=reach)
-        return (base, longest), anchor
+        return base, longest
+
+    def _anchor(self, messages: tuple[Message, ...]) -> _Anchor | None:
+        """The report about most of these messages, the newest of several. What was only counted has no say in it."""
+        found: _Anchor | None = None
+        for track in self._learnt:
+            reaches = found.shared if found else 0
+            if track.anchor and len(track.messages) > reaches:
+                same = shared(track.messages, messages)
+                found = track.anchor._replace(shared=same) if same > reaches else found
+        return found
 
 
 _EMPTY = _Track(Head(), NOTHING, (), (NOTHING,))
