@@ -517,3 +517,44 @@ def test_what_is_committed_is_told_as_of_now(last, told):
     folded = Compactor(Budget(window=1 << 30, reserve=0)).compact(messages, to=1_800)
     assert told in folded.checkpoint.text
     assert len(folded.messages) < 8
+
+
+def put_together(request, how):
+    """The last two messages, both the user's, as one."""
+    rows = messages_of(request)
+    one, other = (row.get("parts") or row["content"] for row in rows[-2:])
+    if isinstance(one, str):
+        one, other = [{"type": "text", "text": one}], [{"type": "text", "text": other}]
+    joined = [*one, *other]
+    if how == "a text":
+        joined = [{**one[0], "text": "\n\n".join(part["text"] for part in joined)}]
+    rows[-2:] = [{**rows[-1], "parts" if "parts" in rows[-1] else "content": joined}]
+    return request
+
+
+@pytest.mark.parametrize("how", ["a text", "parts"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_a_client_puts_into_the_message_before_it_does_not_cost_the_fold(dialect, how, tmp_path):
+    """Also when another process goes on."""
+    archive = Archive(tmp_path / "a.db")
+    maker, session = Compactor(Budget(window=60_000, reserve=2_000), archive=archive), worked(begun(dialect), 0, 12)
+    maker.compact(session.request())
+    folded = maker.compact(session.assistant("Well.").user("One.").request(), to=900)
+    request = put_together(session.user("Two.").request(), how)
+    later = Compactor(Budget(window=60_000, reserve=2_000), archive=Archive(tmp_path / "a.db"))
+    for fitted in (maker.fit(request), later.fit(request)):
+        assert fitted.receipt.generation == 2
+        assert not fitted.receipt.rebased
+        assert fitted.messages[:-1] == folded.messages[:-1]
+        assert fitted.messages[-1] == messages_of(request)[-1]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_fold_that_ends_within_a_message_by_now_is_not_shown_and_the_receipt_says_that_the_view_is_another(dialect):
+    maker, session = Compactor(Budget(window=60_000, reserve=2_000)), worked(begun(dialect), 0, 12)
+    maker.compact(session.request())
+    folded = maker.compact(session.user("One." + " Look at all of it." * 60).request(), to=700)
+    assert folded.receipt.kept == 0
+    fitted = maker.fit(put_together(session.user("Two.").request(), "a text"))
+    assert (fitted.receipt.generation, fitted.receipt.rebased) == (1, True)
+    assert "Two." in json.dumps(fitted.messages[-1])

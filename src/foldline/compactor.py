@@ -387,7 +387,7 @@ class Compactor:
         self, request: Any, options: Options, pin: Iterable[int], dialect: str | None
     ) -> Generator[Effect, Any, Fitted]:
         given, options = self._given(request, options, pin, dialect)
-        view = yield from self._steps(given, options)
+        view = yield from self._steps(given, options, shows=not options.ahead)
         shown = request if view.conversation is given else self._reader.write(view.conversation)
         receipt = self._with_the_archives(view.receipt)
         return Fitted(shown, receipt, view.conversation, view.checkpoint, request, options.pins)
@@ -401,8 +401,9 @@ class Compactor:
         pivot = None if options.pivot is None else arguments.pivot_of(options.pivot, len(given))
         return given, replace(options, budget=budget, pins=arguments.pins_of(pin, len(given)), pivot=pivot)
 
-    def _steps(self, given: Conversation, options: Options) -> Generator[Effect, Any, View]:
-        """The engine's, with what the last turn of this conversation left, known by how the conversation begins.
+    def _steps(self, given: Conversation, options: Options, *, shows: bool = False) -> Generator[Effect, Any, View]:
+        """The engine's, with what the last turn of this conversation left, known by how the conversation begins. With
+        `shows`, its view is the one that the next turn's has to begin with.
 
         While a model writes, that is this turn's alone: another one that begins alike starts with nothing.
         """
@@ -410,7 +411,9 @@ class Compactor:
         with self._lock:
             left = self._threads.pop(name, None) or _begun(given)
         try:
-            return (yield from turn(given, options, self._meter_for(given), left))
+            view = yield from turn(given, options, self._meter_for(given), left)
+            left = left.showing(view) if shows else left
+            return view
         finally:
             with self._lock:
                 self._threads[name] = left

@@ -590,10 +590,15 @@ def test_what_a_turn_leaves_to_the_next_changes_nothing_whether_it_grows_forks_o
             fresh._threads.clear()
             one, other = fresh.fit(now), kept.fit(now)
             assert one.view.messages == other.view.messages
-            assert (one.receipt, one.checkpoint) == (other.receipt, other.checkpoint)
+            assert (but_for_the_cache(one), one.checkpoint) == (but_for_the_cache(other), other.checkpoint)
             fed = one.view.with_messages((*one.view.messages, *now.messages[-1:]))
             fresh._threads.clear()
             assert fresh.fit(fed).view.messages == kept.fit(fed).view.messages
+
+
+def but_for_the_cache(fitted):
+    """The receipt without what only those know who have shown the view before."""
+    return replace(fitted.receipt, rebased=False, rewritten=0, saved_per_turn=0)
 
 
 def test_a_turn_at_rest_looks_only_at_what_is_new():

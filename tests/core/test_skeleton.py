@@ -212,3 +212,14 @@ def test_there_is_a_digest_for_every_message():
 
 def test_lone_surrogates_are_hashed():
     assert end([user("\ud800")]) != end([user("\ud801")])
+
+
+@given(st.lists(st.text(st.sampled_from("ab \n"), max_size=6), min_size=1, max_size=6), st.booleans())
+def test_what_was_the_end_of_a_history_is_a_stop_once_it_stands_within_a_message(said, as_parts):
+    """And what stands between two paragraphs is hashed as it is between two messages."""
+    together = user(*said) if as_parts else user("\n\n".join(said))
+    grown = Chain()
+    digests = grown.digests((*HISTORY, together, says("Yes.")))
+    for length in range(1, len(said) + 1):
+        assert end((*HISTORY, *map(user, said[:length]))) in grown.stops
+    assert set(digests) <= set(grown.stops)

@@ -24,6 +24,7 @@ from foldline.core.effects import Around, Effect, Keep, Known, Recall, Recalled,
 from foldline.core.fold import as_carried, with_cycles
 from foldline.core.ground import Given, Ground, ground_of
 from foldline.core.guidance import guided
+from foldline.core.history.prefix import goes_on
 from foldline.core.history.repairer import Repairer
 from foldline.core.history.skeleton import Chain
 from foldline.core.options import Options
@@ -60,6 +61,15 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
+class Last:
+    """The view that was shown last, and the end of the history that it showed: its digest, and how many messages."""
+
+    view: tuple[Message, ...] = ()
+    skeleton: str = ""
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Thread:
     """What one turn of a conversation hands to the next, so that each works only on what is new."""
 
@@ -69,10 +79,16 @@ class Thread:
     """Repairs the view."""
     story: Story
     """Follows the whole history."""
+    last: Last = Last()
 
     @classmethod
     def begin(cls, grammar: Grammar) -> Thread:
         return cls(Chain(), Returned(), Repairer(grammar), Story(grammar))
+
+    def showing(self, view: View) -> Thread:
+        """The same, once the view of this turn is shown."""
+        stops = self.chain.stops
+        return replace(self, last=Last(view.conversation.messages, stops[-1] if stops else "", view.receipt.messages))
 
 
 def turn(
@@ -103,9 +119,8 @@ class _Turn:
         pairing = self.story.pairing
         self.options = replace(self.options, pins=tuple(sorted(with_cycles(self.options.pins, pairing))))
         digests = self.thread.chain.digests(self.given.messages)
-        self.recalled = yield from self._try(Recall(digests, self.options.scope), "nothing was recalled")
         given = Given(self.given, messages, digests, pairing, returned, self.options.pins)
-        ground = self._spared(ground_of(given, self.recalled))
+        ground = self._spared((yield from self._ground(given)))
         if self.options.direction == "from":
             _check_beginning(ground)
         decision = self._decision(self.scale.sized(self._shown(ground)), ground)
@@ -130,6 +145,16 @@ class _Turn:
             self.given, self.options = found.conversation, found.options
             yield from self._try(Keep(self.given), "the originals could not be archived")
         return found
+
+    def _ground(self, given: Given) -> Generator[Effect, Any, Ground]:
+        """The ground. A plan that was made for an end within a message serves unless its checkpoint ends there too."""
+        stops, what = self.thread.chain.stops, "nothing was recalled"
+        self.recalled = yield from self._try(Recall(stops, self.options.scope), what)
+        ground, found = ground_of(given, self.recalled), self.recalled
+        if found and found.checkpoint and ground.shown is None and found.plan.skeleton not in given.digests:
+            self.recalled = yield from self._try(Recall(given.digests, self.options.scope), what)
+            ground = ground_of(given, self.recalled)
+        return ground
 
     def _shown(self, ground: Ground) -> tuple[Message, ...]:
         """The last view extended by what is new: its bytes begin with those of the last view."""
@@ -345,6 +370,8 @@ class _Turn:
         conversation = self.given if same else self.given.with_messages(mended.messages)  # at rest the input itself
         last = self._last(ground)
         before = self.scale.count(last).tokens
+        if not rebased and self._breaks(mended.messages):
+            rebased, last, view = True, self.thread.last.view, mended.messages
         shown = folded.checkpoint if folded else (instead or ground).shown
         receipt = Receipt(
             action=decision.action,
@@ -369,6 +396,14 @@ class _Turn:
             cost = self.scale.cost(last, view)
             receipt = replace(receipt, rewritten=cost.rewritten, saved_per_turn=cost.saved_per_turn)
         return View(conversation, receipt, shown if self._durable(plan) else None, plan)
+
+    def _breaks(self, view: tuple[Message, ...]) -> bool:
+        """The history goes on from the view that was shown last, and this one does not begin with that: what a repair
+        put at its end is gone, or its plan was not found again."""
+        last, stops = self.thread.last, self.thread.chain.stops
+        if goes_on(last.view, view) or last.skeleton not in stops:
+            return False
+        return len(self.given.messages) >= last.count or last.skeleton != stops[-1]
 
     def _durable(self, plan: ViewPlan) -> bool:
         return plan is not self.unsaved

@@ -16,7 +16,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 
-from foldline.core.said.usertext import spoken
+from foldline.core.said.usertext import spoken_texts
 from foldline.model import Message, Text, ToolCall
 
 _SIZE = 16
@@ -39,6 +39,7 @@ class Chain:
     def _forget(self) -> None:
         self._known: tuple[Message, ...] = ()
         self._digests: list[str] = []
+        self._stops: list[str] = []
         self._hash = hashlib.blake2b(digest_size=_SIZE)
         self._speaker = b""
 
@@ -49,14 +50,28 @@ class Chain:
             self._forget()
         for message in messages[len(self._known) :]:
             self._take(message)
-            self._digests.append(self._hash.hexdigest())
+            self._stop()
+            self._digests.append(self._stops[-1])
             self.hashed += 1
         self._known = messages
         return tuple(self._digests)
 
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """The digests of that list, and those after each paragraph of the user's: what was the end of a history may
+        stand within a message, once a client has put the user's next words into it."""
+        return tuple(self._stops)
+
+    def _stop(self) -> None:
+        digest = self._hash.hexdigest()
+        if not self._stops or self._stops[-1] != digest:
+            self._stops.append(digest)
+
     def _take(self, message: Message) -> None:
-        if message.role == "user":
-            self._say(_USER, spoken(message))
+        for text in spoken_texts(message):
+            for paragraph in text.split("\n\n"):
+                self._say(_USER, paragraph)
+                self._stop()
         for part in message.parts:
             if type(part) is Text and message.role == "assistant":
                 self._say(_ASSISTANT, part.text)

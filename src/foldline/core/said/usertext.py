@@ -128,9 +128,14 @@ def _retelling(text: str) -> str:
 
 def spoken(message: Message) -> str:
     """What a message says under the user's name, without what a client put beside it."""
+    return "\n".join(spoken_texts(message))
+
+
+def spoken_texts(message: Message) -> Iterator[str]:
+    """The same, each text by itself."""
     if message.role != "user" or message.origin not in (Origin.USER, Origin.SUMMARY):
-        return ""
-    return "\n".join(filter(None, (strip(part.text) for part in message.parts if type(part) is Text)))
+        return iter(())
+    return filter(None, (strip(part.text) for part in message.parts if type(part) is Text))
 
 
 def strip(text: str) -> str:

@@ -1,0 +1,73 @@
+"""A session as it is served: a request for every turn, each longer than the one before it.
+
+Every view is valid, fits, and begins with the last one, unless its receipt says that it does not: the last one may have
+ended in a repair, of a result that was not there yet, or of a turn without its thinking.
+"""
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from foldline import Budget, Compactor, validators
+from foldline.core.counting.estimate import Estimator
+from foldline.core.counting.meter import Meter
+from foldline.core.prune import PruneSettings
+from foldline.errors import CannotFit
+from strategies import DIALECTS, broken, conversations
+
+SLOTS = {"gemini": "contents", "openai-responses": "input"}
+WINDOWS = (1_000_000, 12_000, 7_000, 5_000)
+EAGER = PruneSettings(limit=600, head=120, tail=60, protect=2, worthwhile=0)
+
+
+def served(request, dialect, stops, window, pins, ahead):
+    """What is shown, turn by turn. Before every turn in `ahead` a fold is made ahead of need."""
+    slot = SLOTS.get(dialect, "messages")
+    rows = request[slot]
+    maker = Compactor(Budget(window=window, reserve=500), meter=Meter(Estimator()), prune=EAGER, secret=b"s")
+    for number, stop in enumerate(sorted({min(stop, len(rows)) for stop in stops})):
+        sent, pin = {**request, slot: rows[:stop]}, [at for at in pins if at < stop]
+        try:
+            if number in ahead:
+                maker.prepare(sent, pin=pin)
+            foretold = maker.preview(sent, pin=pin)
+            fitted = maker.fit(sent, pin=pin)
+        except CannotFit:
+            continue
+        assert (foretold.tokens_after, foretold.rebased) == (fitted.receipt.tokens_after, fitted.receipt.rebased)
+        yield fitted
+
+
+def without_thinking(request):
+    """As some clients send it: thinking is asked for, and what was thought is left out."""
+    rows = [{**row, "content": _unthought(row["content"])} for row in request["messages"]]
+    return {**request, "thinking": {"type": "enabled", "budget_tokens": 1_024}, "messages": rows}
+
+
+def _unthought(content):
+    return content if isinstance(content, str) else [block for block in content if block["type"] != "thinking"]
+
+
+@pytest.mark.parametrize("requests", [conversations, broken], ids=["sound", "broken"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_view_begins_with_the_last_one_or_its_receipt_says_that_it_does_not(dialect, requests):
+    some = st.sets(st.integers(0, 12), max_size=2)
+
+    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(
+        requests(dialect), st.sets(st.integers(1, 40), min_size=2), st.sampled_from(WINDOWS), some, some, st.booleans()
+    )
+    def kept(request, stops, window, pins, ahead, thinks):
+        if thinks and dialect == "anthropic":
+            request = without_thinking(request)
+        last = []
+        for fitted in served(request, dialect, stops, window, pins, ahead):
+            shown = [json.dumps(row) for row in fitted.messages]
+            assert fitted.receipt.rebased or shown[: len(last)] == last
+            assert fitted.receipt.tokens_after <= fitted.receipt.room
+            assert validators.check(fitted.request, dialect) == []
+            last = shown
+
+    kept()
