@@ -1,17 +1,18 @@
 """The turn, as minutes: what the engine asks, what it is told, what it asks next."""
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foldline import Compactor, validators
+from foldline import Compactor, MemoryArchive, validators
 from foldline.core.asking import Reply
 from foldline.core.counting.budget import Budget
 from foldline.core.counting.estimate import Estimator
-from foldline.core.counting.meter import Meter
+from foldline.core.counting.meter import Meter, Usage
 from foldline.core.effects import Asking, Keep, Known, Recall, Recalled, Save, ViewPlan
 from foldline.core.engine import Thread, turn
 from foldline.core.options import Options, Writer
@@ -517,6 +518,49 @@ def test_what_is_mended_in_a_view_counts_as_part_of_it():
     receipt = maker.fit(conversation).receipt
     assert receipt.repairs
     assert receipt.tokens_after <= receipt.room == tokens
+
+
+@pytest.mark.parametrize("less", [1, 5, 9])
+@pytest.mark.parametrize("more", [0, 1])
+@pytest.mark.parametrize("dialect", ["anthropic", "gemini"])
+def test_a_view_that_is_too_large_only_once_it_is_mended_is_not_let_through(dialect, more, less):
+    """The folded view begins with a pinned step, so that a message goes before it."""
+    archive, session = MemoryArchive(), Session(dialect, model="m").user("Begin.")
+    for number in range(12):
+        session.tools(("Bash", json.dumps({"command": f"cat part_{number}.txt"}), "kept" if not number else LISTING))
+    request = session.user("Go on." + " Look at all of it." * 60).request()
+
+    def maker(room):
+        return Compactor(Budget(window=room + 500, reserve=500), archive=archive, meter=Meter(Estimator()), secret=b"s")
+
+    assert maker(50_000).compact(request, to=700, pin=(1,)).receipt.kept == 2
+    for _ in range(more):
+        request = session.assistant("Yes.").user("And?").request()
+    receipt = maker(50_000).fit(request, pin=(1,)).receipt
+    assert receipt.repairs
+    with suppress(CannotFit):
+        tight = maker(receipt.tokens_after - less).fit(request, pin=(1,)).receipt
+        assert tight.tokens_after <= tight.room
+
+
+@pytest.mark.parametrize("less", [1, 20, 60])
+def test_a_fold_that_is_no_smaller_than_a_view_before_it_is_mended_is_shown_where_that_does_not_fit(less):
+    """What a provider reported was of the mended view."""
+    archive, meter, session = MemoryArchive(), Meter(Estimator()), Session(model="m").user("Begin.")
+    session.tools(("Bash", json.dumps({"command": "cat kept.txt"}), "kept as it is " * 600))
+    for number in range(6):
+        session.user(f"And {number}?").tools(("Bash", json.dumps({"command": f"ls {number}"}), "out " * 100), text="ok")
+
+    def maker(room):
+        return Compactor(Budget(window=room + 500, reserve=500), archive=archive, meter=meter, secret=b"s")
+
+    folded = maker(50_000).compact(session.request(), to=2_700, pin=(1,))
+    assert folded.receipt.repairs
+    meter.learn(folded.view, Usage(round(folded.receipt.tokens_after * 1.4)))
+    request = session.assistant("Yes.").user("And?").request()
+    tokens = maker(50_000).fit(request, pin=(1,)).receipt.tokens_after
+    receipt = maker(tokens - less).fit(request, pin=(1,)).receipt
+    assert receipt.tokens_after <= receipt.room
 
 
 def test_what_somebody_else_saved_is_shown_only_if_the_provider_takes_so_many_bytes():

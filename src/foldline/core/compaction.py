@@ -25,6 +25,7 @@ from foldline.core.counting.meter import Meter, Tally
 from foldline.core.effects import Asking
 from foldline.core.ground import Ground
 from foldline.core.history.cuts import MIN_KEEP, choose, legal, rules_of
+from foldline.core.history.repair import repair
 from foldline.core.limits import limits_of, refusal
 from foldline.core.options import Options
 from foldline.core.policy import Decision
@@ -244,8 +245,10 @@ class Compaction:
 
     @property
     def _size(self) -> Tally:
-        """The size of the history as it is shown so far."""
-        return self.meter.count(self.ground.conversation.with_messages(self.ground.view))
+        """The size of the history as it is shown so far, mended as it would be sent."""
+        given = self.ground.conversation
+        mended = repair(self.ground.view, given.grammar, thinking=given.head.thinks_first)
+        return self.meter.count(given.with_messages(mended.messages))
 
 
 def _tokens_of(folded: Folded) -> int:

@@ -282,7 +282,7 @@ class _Turn:
 
     def _folded(self, ground: Ground, decision: Decision) -> Generator[Effect, Any, View]:
         """A fold, claimed only once it is saved. A view that is not smaller does not count as a fold."""
-        before = self.scale.count(self._shown(ground))
+        before = self.scale.sized(self._shown(ground))
         options = yield from self._with_surroundings()
         options = options.without_models() if decision.storm else options
         folded = yield from self._fitting(ground, options, decision)
