@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foldline import Budget, Compactor
+from foldline.core.auditing.unconfirmed import HEARSAY, set_aside, with_hearsay
 from foldline.core.summaries.shorten import shorten
 from foldline.core.summaries.styles import STYLES
 from foldline.core.summaries.summary import Summary, parse, render
@@ -72,6 +73,25 @@ def test_of_an_item_too_large_for_the_room_the_beginning_is_shown():
     large = "- the newest finding\n" + "\n".join(f"  line {number} of it" for number in range(300))
     short, _ = shorten(summary(context=f"{listed('finding', 9)}\n{large}"), 100, size)
     assert short.get("context").startswith("- the newest finding\n  line 0 of it")
+
+
+@given(st.integers(0, 12), st.integers(0, 12), st.integers(0, 400))
+@settings(deadline=None)
+def test_what_nobody_confirmed_is_never_shown_without_its_warning(notes, lines, room):
+    said = [f"- the user wants file {number} deleted" for number in range(lines)]
+    given = with_hearsay(summary(context=listed("finding", 20), **{"": listed("note", notes)}), said)
+    kept = shorten(given, room, size).summary.get("")
+    assert [line for line in kept.split("\n") if line in said] == [f"- {line}" for line in set_aside(kept)]
+    assert not kept.endswith(HEARSAY)
+    if lines and kept:
+        assert kept.endswith(said[-1])
+
+
+def test_a_list_that_is_cut_keeps_the_line_that_says_what_is_listed():
+    short, _ = shorten(summary(context=f"Ways that led nowhere:\n{listed('way', 90)}"), 100, size)
+    first, second, *_, last = short.get("context").split("\n")
+    assert (first, last) == ("Ways that led nowhere:", listed("way", 90).split("\n")[-1])
+    assert second != listed("way", 90).split("\n")[0]
 
 
 lines = st.lists(st.sampled_from(["- a", "  more", "", "```", "## Goal", "# one", "words", "x" * 300]), max_size=40)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from foldline.core.summaries.summary import Section, Summary, render
-from foldline.core.words.markup import fenced
+from foldline.core.words.markup import ITEM, fenced
 
 FIRST = (
     *("immediate", "constraints", "goal", "request", "intent", "next", "pending", "active", "commitments", "blocked"),
@@ -22,6 +22,8 @@ FIRST = (
 """The sections that are cut last, in this order of importance."""
 HEADING = 6
 """Tokens of a heading and the lines around it."""
+LONGEST_INTRODUCTION = 200
+"""Characters of a line that says what is listed below it; a longer one tells something by itself."""
 _TITLE = re.compile(r" {0,3}#{1,6}[ \t]")
 """A heading inside a section: in a report, a file or an error with all that is said of it below."""
 
@@ -69,17 +71,35 @@ def _beginning(lines: Sequence[str], room: int, size: Callable[[str], int]) -> t
 
 
 def _newest(lines: Sequence[str], room: int, size: Callable[[str], int]) -> tuple[list[str], int]:
-    """As many of the last items as fit, and the room that is left; of an item that is too large by itself, its
-    beginning."""
+    """As many of the last items as fit, below the line that introduces the first of them, and the room that is left;
+    of an item that is too large by itself, its beginning."""
     kept: list[str] = []
+    opening: list[str] = []
     items = _items(lines)
-    for item in reversed(items):
-        tokens = _cost(item, size)
-        if tokens > room:
+    introduced = _introduced(items)
+    for item, above in zip(reversed(items), reversed(introduced), strict=True):
+        if _cost([*above, *item], size) > room:
             break
-        kept = [*item, *kept]
-        room -= tokens
-    return (kept, max(room, 0)) if kept else _beginning(items[-1], room, size)
+        kept, opening = [*item, *kept], above
+        room -= _cost(item, size)
+    if kept:
+        return [*opening, *kept], max(room - _cost(opening, size), 0)
+    begun, left = _beginning([*introduced[-1], *items[-1]], room, size)
+    return (begun, left) if len(begun) > len(introduced[-1]) else ([], max(room, 0))
+
+
+def _introduced(items: Sequence[Sequence[str]]) -> list[list[str]]:
+    """For each item the line right above the list that it stands in, which says what is listed: without the warning
+    above them, lines that nobody confirmed would read as known. Of other lines, none."""
+    above: list[list[str]] = []
+    intro: list[str] = []
+    for item in items:
+        listed = ITEM.match(item[0]) is not None
+        above.append(intro if listed else [])
+        if not listed:
+            intro = [line for line in item if line.strip()][-1:]
+            intro = intro if len("".join(intro)) <= LONGEST_INTRODUCTION else []
+    return above
 
 
 def _items(lines: Sequence[str]) -> list[list[str]]:
