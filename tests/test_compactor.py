@@ -277,6 +277,7 @@ def test_a_fold_that_nobody_asked_for_knows_an_agent_amid_its_work_from_one_betw
     between = working(30, dialect).user("And now the writer, please.")
     assert compactor().fit(amid.request()).checkpoint.recipe.kind == "mid-loop"
     assert compactor().fit(between.request()).checkpoint.recipe.kind == "regular"
+    assert compactor().prepare(amid.request()).checkpoint.recipe.kind == "mid-loop"
     assert compactor().compact(amid.request(), kind="regular").checkpoint.recipe.kind == "regular"
 
 

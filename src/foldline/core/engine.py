@@ -113,7 +113,7 @@ class _Turn:
     def run(self) -> Generator[Effect, Any, View]:
         yield from self._try(Keep(self.given), "the originals could not be archived")
         _, _, messages, returned = yield from self._recognised()
-        if not self.options.force:
+        if self.options.ahead or not self.options.force:
             self.options = replace(self.options, manner=self.options.manner.at_end_of(messages))
         self.story.follow(messages, listen=bool(self.options.writers))
         pairing = self.story.pairing
