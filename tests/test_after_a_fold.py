@@ -235,6 +235,45 @@ def test_a_stub_that_is_pinned_is_whole_from_then_on_and_the_receipt_says_that_t
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_stub_that_is_pinned_when_a_fold_made_ahead_is_shown_stays_whole_too(dialect):
+    maker = Compactor(Budget(window=24_000, reserve=2_000), FakeCaller(), secret=b"s")
+    session = Session(dialect).user("Build it.")
+    for part in range(26):
+        session.assistant(f"Part {part} needs this: {FILLER * 60}").user(f"Then part {part + 1}.")
+    for step in range(16):
+        session.tools(("Read", json.dumps({"file_path": f"f{step}.py"}), f"{step} {FILLER * 130}"))
+    assert maker.fit(session.request()).receipt.action == "prune"
+    ready = maker.prepare(session.request())
+    for part in range(29):
+        session.assistant(f"Part {part} needs this: {FILLER * 70}").user(f"Then part {part + 1}.")
+    given = messages_of(session.request())
+    at = next(at for at, message in enumerate(given) if f"12 {FILLER}" in json.dumps(message))
+    pinned, later = maker.fit(session.request(), pin=[at]), maker.fit(session.request())
+    assert (pinned.receipt.action, pinned.receipt.checkpoint) == ("compact", ready.receipt.checkpoint)
+    assert given[at] in pinned.messages
+    assert later.messages == pinned.messages
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_is_pinned_for_a_fold_ahead_that_comes_to_nothing_does_not_change_the_view(dialect):
+    maker = Compactor(Budget(window=24_000, reserve=2_000), secret=b"s")
+    session = Session(dialect).user(f"Build it. {FILLER * 100}").assistant(FILLER * 100)
+    session.tools(("Read", json.dumps({"file_path": "f.py"}), FILLER * 1_000))
+    folded = maker.compact(session.request(), to=390)
+    ahead = maker.prepare(session.request(), pin=[1])
+    assert (folded.receipt.kept, ahead.receipt.action) == (0, "rest")
+    assert maker.fit(session.request()).messages == folded.messages
+
+
+def test_a_system_message_that_is_pinned_behind_a_fold_stood_there_already():
+    maker = Compactor(Budget(window=24_000, reserve=2_000), secret=b"s")
+    session = worked(begun("openai-chat"), 0, 12)
+    folded = maker.compact(session.request(), to=1_400)
+    pinned = maker.fit(session.request(), pin=[0])
+    assert (pinned.messages, pinned.receipt.rebased) == (folded.messages, False)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_fold_that_was_made_ahead_leaves_room_when_it_is_shown_at_last(dialect):
     """What came since is pruned in the same turn: else the very next one would give up the cache again."""
     budget = Budget(window=16_000, reserve=1_600, target=0.2)

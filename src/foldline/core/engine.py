@@ -206,7 +206,7 @@ class _Turn:
         """The last view and what is new. Where that does not extend the last view, the plan of how it is shown now
         is saved."""
         plan = ground.plan
-        if ground.moved:
+        if ground.moved and not self.options.ahead:  # views stay as they are until one has to be folded
             plan = replace(plan, skeleton=ground.digests[-1], count=len(ground.messages))
             yield from self._saved(plan)
         shown = self._shown(ground)
@@ -247,7 +247,7 @@ class _Turn:
         ready = self.recalled.ready if self.recalled else None
         if ready is None or ready.plan.checkpoint == ground.plan.checkpoint:
             return None
-        found = ground_of(ground.given, ready)
+        found = self._spared(ground_of(ground.given, ready))
         shown, stubs = self._shown(found), found.plan.stubs
         tally = self.scale.sized(shown)
         if tally.tokens > self.budget.at(self.budget.prune_at):  # now or next time, and the cache is lost anyway

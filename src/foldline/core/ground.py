@@ -112,7 +112,8 @@ def _again(given: Given, plan: ViewPlan, checkpoint: Checkpoint) -> Ground | Non
     if moved and (plan.pins or not _carries(checkpoint, messages, newest)):
         return None  # the checkpoint leaves out what stood beside it, and that cannot be shown again
     plan, changed = _guided(replace(plan, start=start, carried=newest), messages)
-    newly = {pin for pin in given.pins if pin < start} - {*plan.pins, *_shown_whole(plan, messages)}
+    there = {*plan.pins, *standing(messages, start), *_shown_whole(plan, messages)}
+    newly = {pin for pin in given.pins if pin < start} - there
     moved = moved or bool(newly)
     name = messages[newest].identity if moved and newest is not None else plan.carried_as
     moved = moved or changed
