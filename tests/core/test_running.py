@@ -77,16 +77,54 @@ def test_it_is_over_once_a_call_that_names_it_says_so(start, name, end):
         ("BashOutput", {"bash_id": "other"}, "<status>completed</status>"),
         ("Read", {"file_path": "log"}, "<status>completed</status>"),
         ("Read", {"file_path": "log"}, "a log says:\nCommand running in the background"),
+        ("BashOutput", {"bash_id": "b7f3"}, '<status>running</status>\n<stdout>{"job": "completed"}</stdout>'),
+        ("BashOutput", {"bash_id": "b7f3"}, "<status>running</status>\n<stdout><status>failed</status></stdout>"),
+        ("KillShell", {"shell_id": "b7f3"}, "The user doesn't want to proceed with this tool use."),
     ],
 )
 def test_it_goes_on_while_nothing_says_that_it_ended(later):
     assert found(SERVER, later)["b7f3"] == "npm run dev"
 
 
+def test_what_a_process_prints_does_not_tell_what_became_of_it():
+    text = 'Chunk ID: 2\nProcess running with session ID 309\nOutput:\nProcess exited with code 1\n"completed"'
+    assert found(PROCESS, ("write_stdin", {"session_id": 309, "chars": ""}, text)) == {"309": "make watch"}
+
+
+def test_of_several_that_a_call_waits_for_each_is_told_of_by_itself():
+    other = ("spawn_agent", {"message": "port the docs"}, '{"agent_id":"thr_10"}')
+    told = json.dumps({"status": {"thr_9": {"completed": "All ported. " * 200}}, "timed_out": False})
+    waits = ("wait", {"ids": ["thr_10", "thr_9"]}, told)
+    assert found(SPAWNED, other, waits) == {"thr_9": "", "thr_10": "port the docs"}
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        ("Read", {"file_path": "notes.md"}, f"{SERVER[2]}\n{AGENT[2]}"),
+        ("WebFetch", {"url": "https://x.example"}, "Process running with session ID 12"),
+        ("Bash", {"command": "cat notes.md"}, f"Some notes:\n{SERVER[2]}\n{AGENT[2]}"),
+        ("exec_command", {"cmd": "cat log"}, "Chunk ID: 1\nOutput:\nProcess running with session ID 12"),
+    ],
+)
+def test_a_name_that_a_tool_only_quotes_is_none(quoted):
+    assert found(quoted) == {}
+
+
 def test_a_clients_notice_names_what_ended():
     assert list(ended_by(f"{NOTICE.format('b7f3', 'completed')} and {NOTICE.format('a1', 'failed')}")) == ["b7f3", "a1"]
     assert list(ended_by(NOTICE.format("b7f3", "running"))) == []
     assert list(ended_by("<task-notification>" * 50_000)) == []
+
+
+def test_what_has_ended_takes_no_place_of_what_runs():
+    session = used(Session().user("Go."), SERVER)
+    for number in range(60):
+        used(session, ("Bash", SERVER[1], f"Command running in background with ID: c{number}"))
+        used(session, ("BashOutput", {"bash_id": f"c{number}"}, "<status>completed</status>\n" + "ok\n" * 100))
+    folded = Compactor(Budget(window=20_000, reserve=1_000)).compact(session.request(), to=3_000)
+    assert [fact.key for fact in folded.checkpoint.facts.of("running")] == ["b7f3"]
+    assert "- `b7f3`: `npm run dev`, not seen to end [3]" in folded.checkpoint.text
 
 
 def talk(session, first, last):

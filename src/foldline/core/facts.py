@@ -175,11 +175,15 @@ def _worded(earlier: Iterable[Fact], later: Iterable[Fact]) -> dict[Fact, Fact]:
 
 
 def in_order(facts: Iterable[Fact]) -> tuple[Fact, ...]:
-    """Each fact once, in the order of the messages; of errors and deeds only the newest. An error counts as the same
-    one even if its result was shortened since."""
+    """Each fact once, in the order of the messages; of errors, deeds and what runs only the newest. An error counts as
+    the same one even if its result was shortened since; what has ended takes no place of what runs."""
     once = {fact._replace(source="", about="") if fact.kind in MOST else fact: fact for fact in facts}
     ordered = sorted(once.values(), key=lambda fact: fact.at)
-    old = {fact for kind, most in MOST.items() for fact in [fact for fact in ordered if fact.kind == kind][:-most]}
+    old = {
+        fact
+        for kind, most in MOST.items()
+        for fact in [fact for fact in ordered if fact.kind == kind and fact.text][:-most]
+    }
     return tuple(fact for fact in ordered if fact not in old)
 
 

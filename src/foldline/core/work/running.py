@@ -9,7 +9,7 @@ call that started them. Whether one that nobody asked after is still at work is 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from foldline.core.work.deeds import Deed
@@ -17,23 +17,27 @@ from foldline.core.work.tools import bare_name, hands_over
 
 _LOOK = 1_000
 """Characters at the beginning of a result in which a name or an end is sought."""
-_NAME = r"(?P<name>[\w-]{1,80})"
-_STARTED = re.compile(
-    rf"^(?:Command running in background with ID|Process running with session ID):? {_NAME}"
-    rf"|^Async agent launched[^\n]*\n\s*agent ?Id: {_NAME.replace('name', 'agent')}",
-    re.M | re.I,
+_NAME = r"(?P<name>[\w-]{1,40})"
+_SHELL = re.compile(
+    rf"\s*Command running in background with ID:? {_NAME}"
+    r"|(?:.*\n){0,4}Process running with session ID:? (?P<number>\d{1,20})"
 )
+"""How an answer of a shell begins whose command goes on. Lines further down are what the command printed."""
+_AGENT = re.compile(rf"\s*Async agent launched[^\n]*\n\s*agent ?Id: {_NAME}", re.I)
 _HELPER = re.compile(rf'"(?:agent|thread)_?id"\s*:\s*"{_NAME}"', re.I)
 """The name in the answer of a tool that hands work to another agent, and does not wait for its report."""
 _BY_NAME = ("bash_id", "shell_id", "task_id", "agent_id", "agentId", "session_id", "ids", "agent_ids", "target")
 """Arguments that name what runs."""
 _STOPS = frozenset({"killshell", "killbash", "taskstop", "killtask", "closeagent", "stopagent", "killsession"})
-_ENDED = r"<status>(?:completed|failed|killed|stopped|cancelled|error)</status>"
+_ENDS = "completed|failed|killed|stopped|cancelled|error"
+_ENDED = rf"<status>(?:{_ENDS})</status>"
+_STATUS = re.compile(r"<status>(?P<status>\w{1,20})</status>")
+_OUTPUT = "\nOutput:"
+"""The line under which Codex shows what a process printed: above it stands what became of the process."""
+_RUNS = re.compile(r"^Process running with ", re.M)
+_ANSWER = r'"(?:completed|errored|shutdown|not_found)"'
 _OVER = re.compile(
-    rf"{_ENDED}|^Process exited with |"
-    r'"(?:completed|errored|shutdown|not_found)"|'
-    r"^(?:Error: )?No (?:shell|task|process|session|agent)\b[^\n]{0,80}\bfound",
-    re.M,
+    rf"^Process exited with |{_ANSWER}|^(?:Error: )?No (?:shell|task|process|session|agent)\b[^\n]{{0,80}}\bfound", re.M
 )
 _NOTICE = re.compile(rf"<task-notification>\s*<task-id>{_NAME}</task-id>.{{0,2000}}?{_ENDED}", re.S)
 """How Claude Code tells that something in the background has ended."""
@@ -57,8 +61,7 @@ def running(done: Iterable[Deed]) -> tuple[Running, ...]:
             continue
         asked, text = tuple(_asked_after(deed)), deed.result.text[:_LOOK]
         if asked:
-            if bare_name(deed.call.name) in _STOPS or _OVER.search(text):
-                found.update((name, Running(name, "", deed.answer)) for name in asked)
+            found.update((name, Running(name, "", deed.answer)) for name in _over(deed, asked, text))
         elif name := _started(deed, text):
             found[name] = Running(name, _what(deed), deed.answer)
     return tuple(found.values())
@@ -73,10 +76,30 @@ def _asked_after(deed: Deed) -> Iterator[str]:
         )
 
 
+def _over(deed: Deed, asked: Sequence[str], text: str) -> Iterator[str]:
+    """Which of those that a call names have ended. Of several, each is told of by itself."""
+    if (bare_name(deed.call.name) in _STOPS and not deed.failed) or (len(asked) == 1 and _is_over(text)):
+        yield from asked
+    elif len(asked) > 1 and deed.result:
+        told = deed.result.text
+        yield from (name for name in asked if re.search(rf'"{re.escape(name)}"\s*:\s*\{{?\s*{_ANSWER}', told))
+
+
+def _is_over(text: str) -> bool:
+    """What the client says of it comes first: what it printed may read the same."""
+    status = _STATUS.search(text)
+    if status:
+        return status["status"] in _ENDS.split("|")
+    above = text.partition(_OUTPUT)[0]
+    return not _RUNS.search(above) and _OVER.search(above) is not None
+
+
 def _started(deed: Deed, text: str) -> str:
-    if found := _STARTED.search(text):
-        return found["name"] or found["agent"]
-    helper = _HELPER.search(text) if hands_over(deed.call) and not deed.failed else None
+    """The name of what the call started; "" if nothing goes on. The answer of another tool may quote such a line."""
+    if deed.command and (shell := _SHELL.match(text.partition(_OUTPUT)[0])):
+        return shell["name"] or shell["number"]
+    helps = hands_over(deed.call) and not deed.failed
+    helper = _AGENT.match(text) or _HELPER.search(text) if helps else None
     return helper["name"] if helper else ""
 
 
