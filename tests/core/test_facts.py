@@ -9,37 +9,14 @@ from functools import reduce
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from turns import call, facts, result, says, texts, user
 
 from foldline.core.facts import MOST, Fact, Facts
 from foldline.core.history.cycles import pair
 from foldline.core.lifting import facts_of
 from foldline.core.work.deeds import deeds
 from foldline.core.work.errors_seen import LEFT, MOVED_ON, REFUSED, is_open
-from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
-
-
-def user(*texts, origin=Origin.USER):
-    return Message("user", origin, tuple(Text(text) for text in texts))
-
-
-def says(text="", *calls):
-    return Message("assistant", Origin.ASSISTANT, (*((Text(text),) if text else ()), *calls))
-
-
-def call(id_, tool, /, **arguments):
-    return ToolCall(id_, tool, json.dumps(arguments, ensure_ascii=False))
-
-
-def result(id_, text, is_error=False):
-    return Message("user", Origin.TOOL, (ToolResult(id_, (Text(text),), is_error),))
-
-
-def facts(*messages, first=0):
-    return facts_of(messages, tuple(deeds(messages, pair(messages, Grammar()))), first=first)
-
-
-def texts(found, *kinds):
-    return [fact.text for fact in found.of(*kinds)]
+from foldline.model import Grammar
 
 
 def done(command, *, times=1):

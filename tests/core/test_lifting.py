@@ -2,43 +2,18 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from turns import call, facts, result, says, texts, user
 
 from foldline.core.facts import Facts
 from foldline.core.history.cycles import pair
-from foldline.core.lifting import SHORT_ANSWER, facts_of, now_of
+from foldline.core.lifting import SHORT_ANSWER, now_of
 from foldline.core.work.deeds import deeds
-from foldline.model import Grammar, Media, Message, Opaque, Origin, Text, Thinking, ToolCall, ToolResult
+from foldline.model import Grammar, Media, Message, Opaque, Origin, Text, Thinking, ToolResult
 
 USERS = ("user", "rule", "decision", "immediate")
-
-
-def user(*texts, origin=Origin.USER):
-    return Message("user", origin, tuple(Text(text) for text in texts))
-
-
-def says(text="", *calls):
-    return Message("assistant", Origin.ASSISTANT, (*((Text(text),) if text else ()), *calls))
-
-
-def call(id_, tool, /, **arguments):
-    return ToolCall(id_, tool, json.dumps(arguments, ensure_ascii=False))
-
-
-def result(id_, text, is_error=False):
-    return Message("user", Origin.TOOL, (ToolResult(id_, (Text(text),), is_error),))
-
-
-def facts(*messages, first=0):
-    return facts_of(messages, tuple(deeds(messages, pair(messages, Grammar()))), first=first)
-
-
-def texts(found, *kinds):
-    return [fact.text for fact in found.of(*kinds)]
 
 
 def source_text(message):
