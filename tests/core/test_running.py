@@ -86,8 +86,9 @@ def test_it_goes_on_while_nothing_says_that_it_ended(later):
     assert found(SERVER, later)["b7f3"] == "npm run dev"
 
 
-def test_what_a_process_prints_does_not_tell_what_became_of_it():
-    text = 'Chunk ID: 2\nProcess running with session ID 309\nOutput:\nProcess exited with code 1\n"completed"'
+@pytest.mark.parametrize("printed", ['Process exited with code 1\n"completed"', "<status>failed</status>"])
+def test_what_a_process_prints_does_not_tell_what_became_of_it(printed):
+    text = f"Chunk ID: 2\nProcess running with session ID 309\nOutput:\n{printed}"
     assert found(PROCESS, ("write_stdin", {"session_id": 309, "chars": ""}, text)) == {"309": "make watch"}
 
 

@@ -87,10 +87,10 @@ def _over(deed: Deed, asked: Sequence[str], text: str) -> Iterator[str]:
 
 def _is_over(text: str) -> bool:
     """What the client says of it comes first: what it printed may read the same."""
-    status = _STATUS.search(text)
+    above = text.partition(_OUTPUT)[0]
+    status = _STATUS.search(above)
     if status:
         return status["status"] in _ENDS.split("|")
-    above = text.partition(_OUTPUT)[0]
     return not _RUNS.search(above) and _OVER.search(above) is not None
 
 
