@@ -4,6 +4,7 @@ Every view is valid, fits, and begins with the last one, unless its receipt says
 ended in a repair, of a result that was not there yet, or of a turn without its thinking.
 """
 
+import copy
 import json
 
 import pytest
@@ -15,6 +16,7 @@ from foldline.core.counting.estimate import Estimator
 from foldline.core.counting.meter import Meter
 from foldline.core.prune import PruneSettings
 from foldline.errors import CannotFit
+from foldline.testing import Session
 from strategies import DIALECTS, broken, conversations
 
 SLOTS = {"gemini": "contents", "openai-responses": "input"}
@@ -71,3 +73,45 @@ def test_a_view_begins_with_the_last_one_or_its_receipt_says_that_it_does_not(di
             last = shown
 
     kept()
+
+
+def turns(count, marks=()):
+    """A request for every turn of a session. The client marks these messages, counted from the end, for the cache."""
+    session = Session("anthropic").user("Begin.")
+    for step in range(count):
+        session.tools(("Bash", json.dumps({"command": f"make {step}"}), f"line {step}\n" * 200), text=f"Step {step}.")
+        request = copy.deepcopy(session.request())
+        for row in (request["messages"][mark] for mark in marks if -mark <= len(request["messages"])):
+            row["content"] = (
+                [{"type": "text", "text": row["content"]}] if isinstance(row["content"], str) else row["content"]
+            )
+            row["content"][-1]["cache_control"] = {"type": "ephemeral"}
+        yield request
+
+
+def rests(maker, request):
+    """Whether a turn that changed nothing said that the view is another; None where it changed something."""
+    receipt = maker.fit(request).receipt
+    return receipt.rebased if receipt.action == "rest" else None
+
+
+@pytest.mark.parametrize("marks", [(), (-1,), (-1, -3), (-1, -5, -9), (-1, 0)])
+def test_a_plain_session_at_rest_never_says_that_its_view_is_another(marks):
+    maker = Compactor(Budget(window=9_000, reserve=500), prune=EAGER, secret=b"s")
+    said = [rests(maker, request) for request in turns(60, marks)]
+    assert None in said
+    assert True not in said
+
+
+def test_nor_does_it_where_other_sessions_begin_alike():
+    """A fork of the session, another that goes another way, and requests for its first message alone."""
+    maker = Compactor(Budget(window=9_000, reserve=500), prune=EAGER, secret=b"s")
+    other, said = Session("anthropic").user("Begin."), []
+    for number, request in enumerate(turns(60)):
+        said.append(rests(maker, request))
+        alone = {**request, "messages": request["messages"][:1]}
+        forked = {**request, "messages": [*request["messages"][:7], {"role": "user", "content": "Now something else."}]}
+        said += [rests(maker, beside) for beside in (alone, other.request(), forked)[: number % 4]]
+        other.assistant(f"Yes, {number}.").user("Go on.")
+    assert None in said
+    assert True not in said

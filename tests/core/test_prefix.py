@@ -40,6 +40,7 @@ ONE, TWO, OURS = said("one"), said("two"), said("[go on]", raw=None)
         ((ONE,), (ONE, TWO), True),
         ((ONE, OURS), (ONE, OURS, TWO), True),
         ((ONE,), (said("one, marked"), TWO), True),
+        ((ONE, OURS, TWO), (said("one, marked"), OURS, TWO), True),
         ((ONE, TWO), (ONE,), False),
         ((ONE, OURS), (ONE,), False),
         ((ONE, OURS), (ONE, TWO), False),

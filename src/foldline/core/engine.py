@@ -48,6 +48,8 @@ ASKED = "asked for"
 """Why there is a fold that a program or a person wanted."""
 REFUSED = "the provider refused the request as too long"
 """Why there is one of the kind "emergency"."""
+BRANCHES = 4
+"""Views that are remembered of histories that begin alike: forks, rewinds, requests beside the session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Last:
-    """The view that was shown last, and the end of the history that it showed: its digest, and how many messages."""
+    """A view that was shown, and the end of the history that it showed: its digest, and how many messages."""
 
     view: tuple[Message, ...] = ()
     skeleton: str = ""
@@ -79,7 +81,8 @@ class Thread:
     """Repairs the view."""
     story: Story
     """Follows the whole history."""
-    last: Last = Last()
+    last: tuple[Last, ...] = ()
+    """What was shown last of this history, and of others that begin alike: the newest first."""
 
     @classmethod
     def begin(cls, grammar: Grammar) -> Thread:
@@ -88,7 +91,9 @@ class Thread:
     def showing(self, view: View) -> Thread:
         """The same, once the view of this turn is shown."""
         stops = self.chain.stops
-        return replace(self, last=Last(view.conversation.messages, stops[-1] if stops else "", view.receipt.messages))
+        shown = Last(view.conversation.messages, stops[-1] if stops else "", view.receipt.messages)
+        others = (last for last in self.last if last.skeleton not in reversed(stops))
+        return replace(self, last=(shown, *others)[:BRANCHES])
 
 
 def turn(
@@ -370,8 +375,9 @@ class _Turn:
         conversation = self.given if same else self.given.with_messages(mended.messages)  # at rest the input itself
         last = self._last(ground)
         before = self.scale.count(last).tokens
-        if not rebased and self._breaks(mended.messages):
-            rebased, last, view = True, self.thread.last.view, mended.messages
+        broken = None if rebased else self._broken(mended.messages)
+        if broken:
+            rebased, last, view = True, broken.view, mended.messages
         shown = folded.checkpoint if folded else (instead or ground).shown
         receipt = Receipt(
             action=decision.action,
@@ -397,13 +403,15 @@ class _Turn:
             receipt = replace(receipt, rewritten=cost.rewritten, saved_per_turn=cost.saved_per_turn)
         return View(conversation, receipt, shown if self._durable(plan) else None, plan)
 
-    def _breaks(self, view: tuple[Message, ...]) -> bool:
-        """The history goes on from the view that was shown last, and this one does not begin with that: what a repair
-        put at its end is gone, or its plan was not found again."""
-        last, stops = self.thread.last, self.thread.chain.stops
-        if goes_on(last.view, view) or last.skeleton not in stops:
-            return False
-        return len(self.given.messages) >= last.count or last.skeleton != stops[-1]
+    def _broken(self, view: tuple[Message, ...]) -> Last | None:
+        """What was shown last of this history, if this view does not begin with it: what a repair put at its end is
+        gone, or its plan was not found again."""
+        stops = self.thread.chain.stops
+        shown = (last for last in self.thread.last if last.skeleton in reversed(stops))
+        last = max(shown, key=lambda last: last.count, default=None)
+        if last is None or goes_on(last.view, view):
+            return None
+        return last if len(self.given.messages) >= last.count or last.skeleton != stops[-1] else None
 
     def _durable(self, plan: ViewPlan) -> bool:
         return plan is not self.unsaved
