@@ -77,6 +77,18 @@ def test_a_summary_whose_headings_are_underlined_is_the_same(summary):
         assert parse("\n".join(shown), style) == replace(summary, version="")
 
 
+@pytest.mark.parametrize("inner", ["### {}", "**{}**"])
+def test_underlined_headings_may_have_others_by_mark_inside(inner):
+    done, active = inner.format("Done"), inner.format("In Progress")
+    reply = f"Goal\n====\nship it\n\nProgress\n--------\n{done}\n- a\n{active}\n- b\n\nNext Steps\n----------\n1. test"
+    assert {key: text for key, _, text in accept(Reply(reply), CHECKPOINT).sections} == {
+        "goal": "ship it",
+        "done": "- a",
+        "active": "- b",
+        "next": "1. test",
+    }
+
+
 @pytest.mark.parametrize("form", ["**{}**\n", "**{}:**\n", "{}:\n"])
 def test_the_immediate_task_keeps_its_first_word_where_headings_have_no_marks(form):
     told = {"Goal": "Sort it.", "Next Steps": "1. test", "Immediate Task": "CONTINUE: the test\nContinue: and run it"}

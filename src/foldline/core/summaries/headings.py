@@ -84,8 +84,8 @@ def _by_name(title: str, style: Style) -> Heading | None:
 
 
 def with_marks(text: str, style: Style) -> str:
-    """The text with `## Goal` for each `Goal` above a line of dashes, where it has no headings by mark. The line has to
-    be a section's name and nothing else."""
+    """The text with `## Goal` for each `Goal` above a line of dashes, where it has no headings by mark but for sections
+    that stand inside others: there is no underline for these. The line has to be a section's name and nothing else."""
     if "--" not in text and "==" not in text:
         return text
     lines = text.split("\n")
@@ -94,7 +94,8 @@ def with_marks(text: str, style: Style) -> str:
     for at, line in enumerate(lines):
         if inside[at]:
             continue
-        if opens(line, style):
+        opened = opens(line, style)
+        if opened and not opened.heading.under:
             return text
         heading = _by_name(line, style) if at + 1 < len(lines) and _UNDERLINE.fullmatch(lines[at + 1]) else None
         if heading:
