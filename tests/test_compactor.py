@@ -456,6 +456,13 @@ def test_what_is_no_budget_is_refused_at_once_with_what_to_give(budget, advice):
         Compactor(budget)
 
 
+@pytest.mark.parametrize("switch", ["silent", "approval", "questions", "mask_secrets"])
+@pytest.mark.parametrize("value", ["no", None, 0, []])
+def test_a_switch_that_is_neither_on_nor_off_is_refused(switch, value):
+    with pytest.raises(InvalidSetting, match=rf"{switch} is .*; give True or False"):
+        Compactor(ROOM, **{switch: value})
+
+
 @pytest.mark.parametrize("patience", [-1, "5", None, True, float("nan")])
 def test_a_patience_that_is_none_is_refused(patience):
     with pytest.raises(InvalidSetting, match=r"patience is .*; give the seconds"):

@@ -140,6 +140,7 @@ class Compactor:
             budget, style, patience, archive=archive, model=model, fallback=fallback, abilities=abilities,
             agenda=agenda, root=root, prune=prune, scope=scope, transcript=transcript, secret=secret, meter=meter,
         )  # fmt: skip
+        arguments.check_switches(silent=silent, approval=approval, questions=questions, mask_secrets=mask_secrets)
         self.budget = budget
         self.archive: Backend = archive if archive is not None else MemoryArchive()
         self._callers = settings.callers_of(model, fallback)

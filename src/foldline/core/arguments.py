@@ -27,6 +27,13 @@ def check_known(what: str, name: object, names: Iterable[str]) -> None:
         raise InvalidSetting(f"there is no {what} {name!r}; give one of {', '.join(names)}")
 
 
+def check_switches(**given: object) -> None:
+    """Each is True or False: Python would take "no" for yes, and None for no."""
+    for what, value in given.items():
+        if not isinstance(value, bool):
+            raise InvalidSetting(f"{what} is {value!r:.80}; give True or False, or leave it out")
+
+
 def check_request(given: object) -> None:
     """The whole request, as a client's function takes it."""
     if not isinstance(given, Mapping):
