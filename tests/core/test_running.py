@@ -51,6 +51,18 @@ def test_each_agents_way_of_starting_something_is_known():
 
 
 @pytest.mark.parametrize(
+    "answer",
+    [
+        "Command was manually backgrounded by user with ID: b9. Output is being written to: /tmp/b9.output",
+        "Command exceeded the blocking budget (15s) and was moved to the background with ID: b9. It is still running.",
+        "Command did not complete within its 120s timeout and was moved to the background (ID: b9). Output is there.",
+    ],
+)
+def test_a_command_may_come_into_the_background_later(answer):
+    assert found(("Bash", {"command": "make"}, answer)) == {"b9": "make"}
+
+
+@pytest.mark.parametrize(
     ("start", "name", "end"),
     [
         (SERVER, "b7f3", ("KillShell", {"shell_id": "b7f3"}, "Successfully killed shell: b7f3")),
@@ -63,6 +75,7 @@ def test_each_agents_way_of_starting_something_is_known():
         ),
         (PROCESS, "309", ("write_stdin", {"session_id": 309, "chars": ""}, "Process exited with code 0\nOutput:\n")),
         (SPAWNED, "thr_9", ("wait", {"ids": ["thr_9"]}, '{"status":{"thr_9":{"completed":"All ported."}}}')),
+        (SPAWNED, "thr_9", ("wait_agent", {"targets": ["thr_9"]}, '{"status":{"thr_9":{"completed":"All ported."}}}')),
         (SPAWNED, "thr_9", ("close_agent", {"agent_id": "thr_9"}, "{}")),
     ],
 )
@@ -105,6 +118,7 @@ def test_of_several_that_a_call_waits_for_each_is_told_of_by_itself():
         ("Read", {"file_path": "notes.md"}, f"{SERVER[2]}\n{AGENT[2]}"),
         ("WebFetch", {"url": "https://x.example"}, "Process running with session ID 12"),
         ("Bash", {"command": "cat notes.md"}, f"Some notes:\n{SERVER[2]}\n{AGENT[2]}"),
+        ("Bash", {"command": "cat log"}, "a log:\nProcess running with session ID 12\nready"),
         ("exec_command", {"cmd": "cat log"}, "Chunk ID: 1\nOutput:\nProcess running with session ID 12"),
     ],
 )

@@ -19,14 +19,25 @@ _LOOK = 1_000
 """Characters at the beginning of a result in which a name or an end is sought."""
 _NAME = r"(?P<name>[\w-]{1,40})"
 _SHELL = re.compile(
-    rf"\s*Command running in background with ID:? {_NAME}"
+    rf"\s*Command [^\n]{{0,120}}?\bbackground(?:ed by user)? (?:with |\()ID:? {_NAME}"
     r"|(?:.*\n){0,4}Process running with session ID:? (?P<number>\d{1,20})"
 )
 """How an answer of a shell begins whose command goes on. Lines further down are what the command printed."""
 _AGENT = re.compile(rf"\s*Async agent launched[^\n]*\n\s*agent ?Id: {_NAME}", re.I)
 _HELPER = re.compile(rf'"(?:agent|thread)_?id"\s*:\s*"{_NAME}"', re.I)
 """The name in the answer of a tool that hands work to another agent, and does not wait for its report."""
-_BY_NAME = ("bash_id", "shell_id", "task_id", "agent_id", "agentId", "session_id", "ids", "agent_ids", "target")
+_BY_NAME = (
+    "bash_id",
+    "shell_id",
+    "task_id",
+    "agent_id",
+    "agentId",
+    "session_id",
+    "ids",
+    "agent_ids",
+    "target",
+    "targets",
+)
 """Arguments that name what runs."""
 _STOPS = frozenset({"killshell", "killbash", "taskstop", "killtask", "closeagent", "stopagent", "killsession"})
 _ENDS = "completed|failed|killed|stopped|cancelled|error"
@@ -96,7 +107,8 @@ def _is_over(text: str) -> bool:
 
 def _started(deed: Deed, text: str) -> str:
     """The name of what the call started; "" if nothing goes on. The answer of another tool may quote such a line."""
-    if deed.command and (shell := _SHELL.match(text.partition(_OUTPUT)[0])):
+    above, line, _ = text.partition(_OUTPUT)
+    if deed.command and (shell := _SHELL.match(above)) and (shell["name"] or line):
         return shell["name"] or shell["number"]
     helps = hands_over(deed.call) and not deed.failed
     helper = _AGENT.match(text) or _HELPER.search(text) if helps else None
