@@ -44,6 +44,8 @@ def all_deeds(*messages):
         ("Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 101\nOutput:\nx", "failed"),
         ("Chunk ID: 1\nWall time: 9 seconds\nProcess running with session ID 7\nOutput:\n", "unknown"),
         ("Command running in background with ID: b1", "unknown"),
+        ("2 passed\nCommand was manually backgrounded by user with ID: b1. Output is being written to: x", "unknown"),
+        ("Command did not complete within its 120s timeout and was moved to the background (ID: b1).", "unknown"),
         ("Async agent launched successfully.\nagentId: a1", "unknown"),
         ("some output\n\nCommand exited with code 2", "failed"),
         ("x\n" * 900 + "Command exited with code 2", "failed"),

@@ -49,7 +49,11 @@ _UNKNOWN = re.compile(
 _TRACEBACK = "Traceback (most recent call last)"
 _LAST_RAISED = re.compile(r"[\w.]{0,80}(?:Error|Exception|Interrupt|Exit)\b")
 """The last line of code that was run and failed."""
-_RUNNING = re.compile(r"^(?:Process running with session ID|Command running in background|Async agent launched)", re.M)
+_RUNNING = re.compile(
+    r"^(?:Process running with session ID|Command running in background|Async agent launched|"
+    r"Command [^\n]{0,120}?\bbackground(?:ed by user)? (?:with |\()ID\b)",
+    re.M,
+)
 """A receipt for something that goes on in the background: it does not say what comes of it."""
 FRAME = re.compile(
     r"\s*(?:chunk id:|wall time:|process exited|original token count:|exit code|output:|<returncode>"
