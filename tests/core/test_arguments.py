@@ -96,6 +96,8 @@ def test_a_pin_beside_the_list_is_refused(pin):
     ("wrong", "advice"),
     [
         (128_000, "budget is 128000; give Budget(window=128_000), or Budget.for_model('claude-sonnet-4-5')"),
+        (0, "budget is 0; give Budget(window=200_000), or Budget.for_model('claude-sonnet-4-5')"),
+        (-1, "budget is -1; give Budget(window=200_000), or Budget.for_model('claude-sonnet-4-5')"),
         ("gpt-5", "budget is 'gpt-5'; give Budget(window=200_000), or Budget.for_model('gpt-5')"),
         ("", "budget is ''; give Budget(window=200_000), or Budget.for_model('claude-sonnet-4-5')"),
         (True, "budget is True; give Budget(window=200_000), or Budget.for_model('claude-sonnet-4-5')"),

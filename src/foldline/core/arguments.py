@@ -89,6 +89,6 @@ def pins_of(given: Iterable[int], count: int) -> tuple[int, ...]:
 
 def no_budget(given: object) -> InvalidSetting:
     """The refusal of what is no budget: it is often the window or the model that a budget is made of."""
-    wanted = f"Budget(window={given:_})" if is_whole(given) else "Budget(window=200_000)"
+    wanted = f"Budget(window={given:_})" if isinstance(given, int) and given > 1 else "Budget(window=200_000)"
     model = given if isinstance(given, str) and given else "claude-sonnet-4-5"
     return InvalidSetting(f"budget is {given!r}; give {wanted}, or Budget.for_model({model!r})")
