@@ -469,6 +469,15 @@ def test_a_patience_that_is_none_is_refused(patience):
         Compactor(ROOM, patience=patience)
 
 
+def test_a_request_in_the_place_of_what_fit_returned_is_refused_with_what_to_give():
+    sent, maker = working().request(), compactor()
+    for wrong in (lambda: maker.learn(sent, {}), lambda: maker.on_overflow(sent, too_long(9_000, 8_000))):
+        with pytest.raises(InvalidSetting, match="fitted is a dict; give what fit, compact or on_overflow returned"):
+            wrong()
+    with pytest.raises(InvalidSetting, match="fitted is a dict"):
+        asyncio.run(maker.aon_overflow(sent, too_long(9_000, 8_000)))
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -44,7 +44,7 @@ from foldline.core.resume import KINDS, Abilities, Kind, Manner
 from foldline.core.summaries.styles import OFFERED
 from foldline.dialects.convert import REQUESTS
 from foldline.drive import PATIENCE, Glass, World, arun, run
-from foldline.errors import CannotFit, InputError
+from foldline.errors import CannotFit, InputError, InvalidSetting
 from foldline.handoff import Handoff
 from foldline.model import Conversation, Notice
 from foldline.reading import Reader
@@ -303,6 +303,7 @@ class Compactor:
 
     def learn(self, fitted: Fitted, response: Any) -> None:
         """Calibrates the meter by the usage a response reports."""
+        _check_fitted(fitted)
         usage = usage_from(fitted.view.dialect, response)
         if usage is not None:
             with self._lock:
@@ -364,6 +365,7 @@ class Compactor:
 
     def _emergency(self, fitted: Fitted, error: Any) -> tuple[Options, int]:
         """How to fold after a refusal, and the size of what was refused. What the provider said holds from now on."""
+        _check_fitted(fitted)
         model = fitted.view.head.model
         with self._lock:
             meter = self._meter_for(fitted.view)
@@ -445,6 +447,12 @@ def _begun(given: Conversation) -> Thread:
 
 def _nobody(_: Notice) -> None:
     """Hears nothing."""
+
+
+def _check_fitted(given: object) -> None:
+    """What was sent is known by what `fit` returned, not by the request that was made of it."""
+    if not isinstance(given, Fitted):
+        raise InvalidSetting(f"fitted is a {type(given).__name__}; give what fit, compact or on_overflow returned")
 
 
 __all__ = ["CannotFit", "Compactor", "Fitted"]
