@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 from foldline.core.log.loglines import LOOKED, TOOL, WHY, Kind, LogLine, closes, weight_of
 from foldline.core.prune import without_reminders
 from foldline.core.words.markup import fenced
-from foldline.core.words.masks import masked
+from foldline.core.words.masks import masked, merged, replaced
 from foldline.core.words.secretfinder import secrets
 from foldline.core.words.text import beginning, head
 from foldline.core.work.deeds import Deed, judges
@@ -224,12 +224,8 @@ def _lines(text: str, numbered: bool = False, closing: bool = False) -> Iterator
 
 def without_secrets(text: str) -> str:
     """The text with a sign in place of each secret, even one of several lines."""
-    pieces, at = list[str](), 0
-    for _, start, end in secrets(text):
-        if end > at:
-            pieces += [text[at:start], HIDDEN]
-            at = end
-    return "".join((*pieces, text[at:])) if pieces else text
+    found = merged(secrets(text))
+    return replaced(text, found, lambda *_: HIDDEN) if found else text
 
 
 def are_numbered(lines: Sequence[str], least: int) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from foldline.core.words.secretfinder import KINDS, MASK, Secret, secrets
 from foldline.core.words.text import head
@@ -82,11 +82,12 @@ def merged(found: Sequence[Secret]) -> list[Secret]:
     return apart
 
 
-def replaced(text: str, found: Sequence[Secret]) -> str:
-    """The text with a mask for each secret in it; these are in order and do not overlap."""
+def replaced(text: str, found: Sequence[Secret], by: Callable[[str, str], str] = mask) -> str:
+    """The text with a mask, or what else its kind and it are shown `by`, for each secret in it; these are in order and
+    do not overlap."""
     pieces: list[str] = []
     at = 0
     for kind, start, end in found:
-        pieces += text[at:start], mask(kind, text[start:end])
+        pieces += text[at:start], by(kind, text[start:end])
         at = end
     return "".join((*pieces, text[at:]))
