@@ -17,7 +17,8 @@ from foldline.evals import plots, report
 from foldline.evals.bench import REAL
 from foldline.evals.cache import home
 from foldline.evals.report import Cell, percent, short
-from foldline.evals.run import Half, Run, Settings, run
+from foldline.evals.run import Run, run
+from foldline.evals.settings import Half, Settings
 
 ROOT = Path(__file__).parents[1]
 CORPUS = ROOT.parent / "shared" / "corpus"

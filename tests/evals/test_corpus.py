@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from foldline.evals.report import summary
-from foldline.evals.run import Settings, run
+from foldline.evals.run import run
+from foldline.evals.settings import Settings
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 FILES = sorted(CORPUS.glob("claude-code/cli-0*.gz"))

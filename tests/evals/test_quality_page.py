@@ -11,7 +11,8 @@ import pytest
 
 from foldline.evals.bench import REAL
 from foldline.evals.report import Cell, summary
-from foldline.evals.run import Run, Settings
+from foldline.evals.run import Run
+from foldline.evals.settings import Settings
 from foldline.evals.stats import Figure
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,8 @@ import pytest
 from foldline.evals.markup import Markup, join, tag
 from foldline.evals.page import page
 from foldline.evals.report import Cell, failures, replays, scope, short, summary, tables, title, to_json
-from foldline.evals.run import Run, Settings
+from foldline.evals.run import Run
+from foldline.evals.settings import Settings
 from foldline.evals.stats import Figure
 
 EVIL = '<script src="https://evil.example/x.js">alert(1)</script>'

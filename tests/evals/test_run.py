@@ -13,9 +13,12 @@ from tests.evals.sessions import coding, transcript, write
 
 from foldline.errors import FoldlineError, InputError
 from foldline.evals import run as running
+from foldline.evals import sample
 from foldline.evals.cache import Cache
 from foldline.evals.report import failures, summary
-from foldline.evals.run import Settings, labels, run
+from foldline.evals.run import run
+from foldline.evals.sample import labels
+from foldline.evals.settings import Settings
 
 QUICK = Settings(("10%", "real"), ("foldline", "sliding window", "random messages"), cuts=1, least=1_000, chains=False,
                  replays=False, jobs=1)  # fmt: skip
@@ -202,10 +205,10 @@ def test_a_copy_of_a_scored_session_gives_no_generic_text(tmp_path):
 
 def test_a_session_and_its_copies_count_once_for_what_stands_everywhere():
     names = [{"copied"}, {"copied", "everywhere"}, {"copied"}, {"everywhere"}, {"everywhere"}, {"other"}]
-    surveys = [running._Survey(Path(f"{at}"), f"{at}", names=frozenset(each)) for at, each in enumerate(names)]
+    surveys = [sample.Survey(Path(f"{at}"), f"{at}", names=frozenset(each)) for at, each in enumerate(names)]
     apart = {f"{at}": at for at in range(6)}
-    assert running._background(surveys, apart) == {"copied", "everywhere"}
-    assert running._background(surveys, {**apart, "1": 0, "2": 0}) == {"everywhere"}
+    assert sample._background(surveys, apart) == {"copied", "everywhere"}
+    assert sample._background(surveys, {**apart, "1": 0, "2": 0}) == {"everywhere"}
 
 
 def test_sessions_with_the_same_file_name_are_told_apart(tmp_path):

@@ -53,7 +53,8 @@ def command(paths: tuple[Path, ...], budgets: tuple[str, ...], names: tuple[str,
     """
     from foldline.evals import report
     from foldline.evals.cache import home
-    from foldline.evals.run import DEFAULT_BUDGETS, Settings, check, idle, run
+    from foldline.evals.run import idle, run
+    from foldline.evals.settings import DEFAULT_BUDGETS, Settings, check
 
     out = given["report"]
     where = None if out is None else _report(out, paths, force=given["force"])

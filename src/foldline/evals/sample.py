@@ -1,0 +1,183 @@
+"""Which of the sessions that were found are scored, and what all of them share.
+
+    survey(path) ──> Survey ── sampled ──> Sample
+
+A survey is made in a process of the pool. What is chosen depends on the sessions' words, the seed and the half alone:
+not on the order of the paths. Each session counts once, and its copies, forked or resumed, stay together.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from foldline.errors import FoldlineError, InputError
+from foldline.evals import explained, metrics, said
+from foldline.evals.identifiers import identifiers
+from foldline.evals.metrics import World
+from foldline.evals.pool import at
+from foldline.evals.settings import Half, Settings
+from foldline.evals.splits import LEAST_FUTURE, load, splits
+from foldline.model import digest
+
+HELD_OUT = 5
+"""At most one in so many sessions gives its text to the generic text and is not scored itself."""
+
+_LONE = re.compile("[\ud800-\udfff]")
+"""What stands in the name of a file for bytes that are not UTF-8."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What the first look at a session tells."""
+
+    path: Path
+    digest: str = ""
+    agent: str = ""
+    names: frozenset[str] = frozenset()
+    messages: frozenset[str] = frozenset()
+    folds: int = 0
+    scored: bool = False
+    fault: str = ""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The sessions to score, in an order that depends on their words alone, and what was not chosen."""
+
+    scored: tuple[Survey, ...]
+    held: tuple[Survey, ...]
+    """They give the generic text, and are not scored themselves."""
+    others: tuple[Path | None, ...]
+    """For each to score the session whose messages are its placebo."""
+    world: World
+    names: Mapping[Path, str]
+    """What each file is called in rows."""
+    short: tuple[tuple[str, str], ...]
+    """What could not be read or is too short, and why."""
+
+
+def survey(path: Path, settings: Settings) -> Survey:
+    at(f"reading {path}")
+    try:
+        session = load(path)
+    except FoldlineError as error:
+        return Survey(path, fault=_shown(str(error)))
+    finally:
+        at("")
+    text = said.plain(session.whole.messages)
+    agent = said.agents(session.whole.messages)[: explained.FROM_EACH]
+    scored = next(splits(session, settings.cuts, settings.seed, settings.least), None) is not None
+    folds = len(session.whole.compactions)
+    messages = frozenset(digest(said.plain([m]).encode("utf-8", "replace")) for m in session.whole.messages)
+    return Survey(path, session.digest, agent, frozenset(identifiers(text)), messages, folds, scored)
+
+
+def sampled(surveys: Sequence[Survey], settings: Settings) -> Sample:
+    """Chooses. Raises InputError when no session can be scored."""
+    found = _once(surveys)
+    read = [survey for survey in found if not survey.fault]
+    family = _families(read)
+    spared, held = _held_out(read, family, settings.seed)
+    scored = _half([survey for survey in spared if survey.scored], settings.half, family)
+    if not scored:
+        raise InputError(_nothing(found, spared, settings))
+    names = labels([survey.path for survey in found])
+    return Sample(
+        tuple(scored),
+        tuple(held),
+        tuple(_other(survey, spared, family) for survey in scored),
+        World(explained.generic([survey.agent for survey in held]), _background(read, family)),
+        names,
+        tuple(sorted((names[s.path], s.fault or "too short to be cut") for s in found if s.fault or not s.scored)),
+    )
+
+
+def labels(paths: Sequence[Path]) -> dict[Path, str]:
+    """For each path the shortest end of it that no other has. What is not UTF-8 in it is shown as such."""
+    found: dict[Path, str] = {}
+    for depth in range(1, max((len(path.parts) for path in paths), default=0) + 1):
+        ends = {path: _shown("/".join(path.parts[-depth:])) for path in paths if path not in found}
+        often = Counter(_shown("/".join(path.parts[-depth:])) for path in paths)
+        found |= {path: end for path, end in ends.items() if often[end] == 1}
+    return {path: found.get(path, f"{_shown(path.name)} {digest(os.fsencode(path))[:8]}") for path in paths}
+
+
+def _shown(text: str) -> str:
+    return _LONE.sub("\ufffd", text)
+
+
+def _once(surveys: Sequence[Survey]) -> list[Survey]:
+    """In an order that depends on the sessions' words alone, each session once."""
+    found = {
+        survey.digest or str(survey.path): survey for survey in sorted(surveys, key=lambda s: s.path, reverse=True)
+    }
+    return [found[name] for name in sorted(found)]
+
+
+def _families(surveys: Sequence[Survey]) -> dict[str, int]:
+    """By digest, of which family a session is: it and its copies, forked or resumed."""
+    numbers = metrics.families([survey.messages for survey in surveys])
+    return {survey.digest: number for survey, number in zip(surveys, numbers, strict=True)}
+
+
+def _background(surveys: Sequence[Survey], family: Mapping[str, int]) -> frozenset[str]:
+    found: dict[int, frozenset[str]] = {}
+    for survey in surveys:
+        number = family[survey.digest]
+        found[number] = found.get(number, frozenset()) | survey.names
+    return metrics.background(found.values())
+
+
+def _held_out(surveys: list[Survey], family: Mapping[str, int], seed: int) -> tuple[list[Survey], list[Survey]]:
+    """Those to score, and those that give the generic text. Sessions with real compactions are always scored, and so
+    are those with a copy that can be."""
+    copies = Counter(family[survey.digest] for survey in surveys if survey.scored)
+    spare = [survey for survey in surveys if not survey.folds and copies[family[survey.digest]] <= survey.scored]
+    random.Random(seed).shuffle(spare)  # noqa: S311 - a plan of measurement, not a secret
+    held: list[Survey] = []
+    for survey in spare[: len(surveys) // HELD_OUT]:
+        if sum(len(each.agent) for each in held) >= explained.GENERIC:
+            break
+        held.append(survey)
+    names = {survey.digest for survey in held}
+    rest = [survey for survey in surveys if survey.digest not in names]
+    return (rest, held) if any(survey.scored for survey in rest) else (surveys, [])
+
+
+def _other(survey: Survey, scored: Sequence[Survey], family: Mapping[str, int]) -> Path | None:
+    """The session whose messages are this one's placebo: the next by digest that is no copy of it."""
+    at = list(scored).index(survey) + 1
+    strangers = (each for each in (*scored[at:], *scored[:at]) if family[each.digest] != family[survey.digest])
+    return next((each.path for each in strangers), None)
+
+
+def _nothing(surveys: Sequence[Survey], scored: Sequence[Survey], settings: Settings) -> str:
+    """Why no session can be cut."""
+    count, enough = len(surveys), f"{settings.least:,} tokens"
+    if any(survey.scored for survey in scored):
+        return f"one session, copies aside, has no {settings.half} half; leave --half out, or give more sessions"
+    faults = [survey.fault for survey in surveys if survey.fault]
+    why = f"; {faults[0]}" if faults else ""
+    if not settings.cuts:
+        return (
+            f"without cuts only real compactions are measured, and none of {count} sessions has one with {enough} "
+            f"before it and {LEAST_FUTURE} turns of the agent behind it; give --cuts, or a lower --shortest{why}"
+        )
+    return (
+        f"none of {count} sessions has {enough} with {LEAST_FUTURE} turns of the agent behind them; "
+        f"give longer ones, or a lower --shortest{why}"
+    )
+
+
+def _half(surveys: list[Survey], half: Half | None, family: Mapping[str, int]) -> list[Survey]:
+    """Every other one, with its copies. They come in the order of their digests, which is one of chance."""
+    first: dict[int, int] = {}
+    for number, survey in enumerate(surveys):
+        first.setdefault(family[survey.digest], number)
+    return [each for each in surveys if half is None or first[family[each.digest]] % 2 == (half == "second")]
