@@ -19,6 +19,7 @@ from foldline.evals.report import failures, summary
 from foldline.evals.run import run
 from foldline.evals.sample import labels
 from foldline.evals.settings import Settings
+from foldline.evals.splits import Place
 
 QUICK = Settings(("10%", "real"), ("foldline", "sliding window", "random messages"), cuts=1, least=1_000, chains=False,
                  replays=False, jobs=1)  # fmt: skip
@@ -205,7 +206,7 @@ def test_a_copy_of_a_scored_session_gives_no_generic_text(tmp_path):
 
 def test_a_session_and_its_copies_count_once_for_what_stands_everywhere():
     names = [{"copied"}, {"copied", "everywhere"}, {"copied"}, {"everywhere"}, {"everywhere"}, {"other"}]
-    surveys = [sample.Survey(Path(f"{at}"), f"{at}", names=frozenset(each)) for at, each in enumerate(names)]
+    surveys = [sample.Survey(Place(Path(f"{at}")), f"{at}", names=frozenset(each)) for at, each in enumerate(names)]
     apart = {f"{at}": at for at in range(6)}
     assert sample._background(surveys, apart) == {"copied", "everywhere"}
     assert sample._background(surveys, {**apart, "1": 0, "2": 0}) == {"everywhere"}
@@ -221,14 +222,27 @@ def test_sessions_with_the_same_file_name_are_told_apart(tmp_path):
     assert summary(found)[0].share.sessions == 2
 
 
+def test_a_file_that_holds_several_sessions_counts_as_if_each_had_one_of_its_own(tmp_path):
+    several = [coding(number, 36, "openai-chat").request()["messages"] for number in range(3)]
+    apart, together = tmp_path / "apart", tmp_path / "together"
+    for folder in (apart, together):
+        folder.mkdir()
+    for number, messages in enumerate(several):
+        (apart / f"{number}.json").write_text(json.dumps(messages))
+    (together / "all.json").write_text(json.dumps([{"traj": messages} for messages in several]))
+    one, other = (run([folder], replace(QUICK, budgets=("10%",))) for folder in (apart, together))
+    assert [{**row, "session": f"all.json#{row['session'].removesuffix('.json')}"} for row in one.rows] == [*other.rows]
+    assert len({row["session"] for row in other.rows}) == 3
+
+
 def test_a_path_is_shown_by_the_shortest_end_that_tells_it_apart():
     paths = [Path("/a/x.json"), Path("/a/b/y.json"), Path("/a/c/y.json"), Path("/c/c/y.json")]
-    assert list(labels(paths).values()) == ["x.json", "b/y.json", "a/c/y.json", "c/c/y.json"]
+    assert list(labels([*map(Place, paths)]).values()) == ["x.json", "b/y.json", "a/c/y.json", "c/c/y.json"]
 
 
 def test_a_name_that_is_not_utf8_is_shown_with_replacements_and_stays_apart():
     paths = [Path(os.fsdecode(b"/a/caf\xe9.json")), Path(os.fsdecode(b"/a/caf\xe8.json")), Path("/a/b\udce9.json")]
-    one, other, third = labels(paths).values()
+    one, other, third = labels([*map(Place, paths)]).values()
     assert one.startswith("caf\ufffd.json")
     assert one != other
     assert third == "b\ufffd.json"

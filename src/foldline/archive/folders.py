@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,10 +21,8 @@ from foldline import dialects
 from foldline.archive import ways
 from foldline.archive.sqlite import Archive
 from foldline.archive.transcripts import Failed, Item, found
-from foldline.dialects import jsontext
 from foldline.dialects.about import about
 from foldline.dialects.base import Lined, Listed
-from foldline.dialects.trajectories import Trajectories
 from foldline.errors import ArchiveError, FoldlineError
 from foldline.model import Conversation, Message, Origin
 
@@ -104,7 +102,7 @@ class Importer:
             return Brought(1, unchanged=1)
         try:
             first = self._read(item.given())
-            conversations = list(several(first))
+            conversations = list(dialects.several(first))
         except ArchiveError:
             raise
         except FoldlineError as error:
@@ -172,17 +170,6 @@ class Importer:
                 "INSERT OR REPLACE INTO imports VALUES (?, ?, ?, ?, ?)",
                 (item.name, item.stamp, seal, due, self._clock()),
             )
-
-
-def several(first: Conversation) -> Iterator[Conversation]:
-    """All conversations of a file that holds several."""
-    spoken, layout = dialects.named(first.dialect), first.layout
-    if not isinstance(spoken, Trajectories) or not isinstance(layout, Listed):
-        yield first
-        return
-    value = jsontext.decode(layout.source.data)
-    for pick in range(len(value)):
-        yield spoken.read(layout.source, value, pick)
 
 
 def _hash(conversation: Conversation) -> bytes:

@@ -131,7 +131,7 @@ def _tell(held_out: tuple[str, ...], left_out: tuple[tuple[str, str], ...], name
         first = "; ".join(f"{safe(session)}: {safe(why)}" for session, why in left_out[:3])
         were = "was" if len(left_out) == 1 else "were"
         more = "; …" if len(left_out) > 3 else ""
-        say(f"note: {count(len(left_out), 'file')} {were} not measured ({first}{more})")
+        say(f"note: {count(len(left_out), 'session')} {were} not measured ({first}{more})")
     if name:
         say(f"the report is in {safe(name)}")
 

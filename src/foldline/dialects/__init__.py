@@ -105,6 +105,17 @@ def read(
     return _read_document(replace(source, data=data), chosen, history, pick)
 
 
+def several(first: Conversation) -> Iterator[Conversation]:
+    """All conversations of the file of which this is the first that was read."""
+    spoken, layout = named(first.dialect), first.layout
+    if not isinstance(spoken, Trajectories) or not isinstance(layout, Listed):
+        yield first
+        return
+    value = jsontext.decode(layout.source.data)
+    for pick in range(len(value)):
+        yield spoken.read(layout.source, value, pick)
+
+
 def is_unread(conversation: Conversation) -> bool:
     """Of a file that was named as one of lines, not one is a record of its dialect: all of it was skipped."""
     layout = conversation.layout

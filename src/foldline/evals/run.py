@@ -26,7 +26,7 @@ from foldline.evals.pool import Pool, Progress, at
 from foldline.evals.replay import manners, replays
 from foldline.evals.sample import sampled, survey
 from foldline.evals.settings import DEFAULT_BUDGETS, Settings, check
-from foldline.evals.splits import Session, files, load, splits
+from foldline.evals.splits import Place, Session, files, load, splits
 from foldline.evals.strategies import PLACEBO, Strategy, ruler_version
 
 NEEDS_ANOTHER = "the placebo is another session's text, and there is no other session"
@@ -66,9 +66,9 @@ def run(paths: Sequence[Path], settings: Settings, progress: Progress = lambda *
     with Pool(settings.jobs or os.cpu_count() or 1) as pool:
         faults = _usable(pool.gathered(_faults, [(settings.names,)])[0], settings.names)
         surveys = pool.gathered(survey, [(path, settings) for path in found], progress, "reading")
-        sample = sampled(surveys, settings)
+        sample = sampled([each for inside in surveys for each in inside], settings)
         todo = zip(sample.scored, sample.others, strict=True)
-        work = [(each.path, sample.names[each.path], other, sample.world, settings) for each, other in todo]
+        work = [(each.place, sample.names[each.place], other, sample.world, settings) for each, other in todo]
         parts: list[_Part] = pool.gathered(_scored, work, progress, "scoring")
     rows = sorted((row for part in parts for row in part.rows), key=_order)
     alone = None in sample.others
@@ -79,7 +79,7 @@ def run(paths: Sequence[Path], settings: Settings, progress: Progress = lambda *
         tuple(row for row in rows if "replay" in row),
         len(sample.scored),
         len({(row["session"], row["at"]) for row in rows if "at" in row}),
-        tuple(sample.names[each.path] for each in sample.held),
+        tuple(sample.names[each.place] for each in sample.held),
         sample.short,
         settings,
         tuple(_notes(rows, settings, faults, alone, [part.fault for part in parts if part.fault])),
@@ -130,13 +130,13 @@ def _no_rows(settings: Settings, alone: bool) -> str:
 
 
 @lru_cache(maxsize=2)
-def _loaded(path: Path, name: str = "") -> Session:
-    return load(path, name)
+def _loaded(place: Place, name: str = "") -> Session:
+    return load(place, name)
 
 
-def _scored(path: Path, name: str, other: Path | None, world: World, settings: Settings) -> _Part:
+def _scored(place: Place, name: str, other: Place | None, world: World, settings: Settings) -> _Part:
     """All rows of one session."""
-    session = _loaded(path, name)
+    session = _loaded(place, name)
     chosen = [strategy for strategy in strategies.strategies(settings.names).values() if not strategy.fault]
     if other is not None and (not settings.names or PLACEBO in settings.names):
         chosen.append(strategies.placebo(_loaded(other).whole))

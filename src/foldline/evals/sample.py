@@ -1,9 +1,10 @@
 """Which of the sessions that were found are scored, and what all of them share.
 
-    survey(path) ──> Survey ── sampled ──> Sample
+    survey(path) ──> Surveys ── sampled ──> Sample
 
-A survey is made in a process of the pool. What is chosen depends on the sessions' words, the seed and the half alone:
-not on the order of the paths. Each session counts once, and its copies, forked or resumed, stay together.
+A file has a survey for each conversation in it; they are made in a process of the pool. What is chosen depends on the
+sessions' words, the seed and the half alone, not on the order of the paths. Each session counts once, and its copies,
+forked or resumed, stay together.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from foldline.dialects import several
 from foldline.errors import FoldlineError, InputError
 from foldline.evals import explained, metrics, said
 from foldline.evals.identifiers import identifiers
 from foldline.evals.metrics import World
 from foldline.evals.pool import at
 from foldline.evals.settings import Half, Settings
-from foldline.evals.splits import LEAST_FUTURE, load, splits
+from foldline.evals.splits import LEAST_FUTURE, Place, Session, load, splits
 from foldline.model import digest
 
 HELD_OUT = 5
@@ -36,7 +38,7 @@ _LONE = re.compile("[\ud800-\udfff]")
 class Survey:
     """What the first look at a session tells."""
 
-    path: Path
+    place: Place
     digest: str = ""
     agent: str = ""
     names: frozenset[str] = frozenset()
@@ -53,29 +55,37 @@ class Sample:
     scored: tuple[Survey, ...]
     held: tuple[Survey, ...]
     """They give the generic text, and are not scored themselves."""
-    others: tuple[Path | None, ...]
+    others: tuple[Place | None, ...]
     """For each to score the session whose messages are its placebo."""
     world: World
-    names: Mapping[Path, str]
-    """What each file is called in rows."""
+    names: Mapping[Place, str]
+    """What each session is called in rows."""
     short: tuple[tuple[str, str], ...]
     """What could not be read or is too short, and why."""
 
 
-def survey(path: Path, settings: Settings) -> Survey:
+def survey(path: Path, settings: Settings) -> list[Survey]:
     at(f"reading {path}")
     try:
-        session = load(path)
+        first = load(path)
+        found = list(several(first.whole))
     except FoldlineError as error:
-        return Survey(path, fault=_shown(str(error)))
+        return [Survey(Place(path), fault=_shown(str(error)))]
     finally:
         at("")
-    text = said.plain(session.whole.messages)
-    agent = said.agents(session.whole.messages)[: explained.FROM_EACH]
+    if len(found) == 1:
+        return [_surveyed(Place(path), first, settings)]
+    return [_surveyed(Place(path, pick), Session(path.name, whole), settings) for pick, whole in enumerate(found)]
+
+
+def _surveyed(place: Place, session: Session, settings: Settings) -> Survey:
+    whole = session.whole.messages
+    text = said.plain(whole)
+    agent = said.agents(whole)[: explained.FROM_EACH]
     scored = next(splits(session, settings.cuts, settings.seed, settings.least), None) is not None
     folds = len(session.whole.compactions)
-    messages = frozenset(digest(said.plain([m]).encode("utf-8", "replace")) for m in session.whole.messages)
-    return Survey(path, session.digest, agent, frozenset(identifiers(text)), messages, folds, scored)
+    messages = frozenset(digest(said.plain([m]).encode("utf-8", "replace")) for m in whole)
+    return Survey(place, session.digest, agent, frozenset(identifiers(text)), messages, folds, scored)
 
 
 def sampled(surveys: Sequence[Survey], settings: Settings) -> Sample:
@@ -87,25 +97,28 @@ def sampled(surveys: Sequence[Survey], settings: Settings) -> Sample:
     scored = _half([survey for survey in spared if survey.scored], settings.half, family)
     if not scored:
         raise InputError(_nothing(found, spared, settings))
-    names = labels([survey.path for survey in found])
+    names = labels([survey.place for survey in found])
+    unfit = [survey for survey in found if survey.fault or not survey.scored]
     return Sample(
         tuple(scored),
         tuple(held),
         tuple(_other(survey, spared, family) for survey in scored),
         World(explained.generic([survey.agent for survey in held]), _background(read, family)),
         names,
-        tuple(sorted((names[s.path], s.fault or "too short to be cut") for s in found if s.fault or not s.scored)),
+        tuple(sorted((names[survey.place], survey.fault or "too short to be cut") for survey in unfit)),
     )
 
 
-def labels(paths: Sequence[Path]) -> dict[Path, str]:
-    """For each path the shortest end of it that no other has. What is not UTF-8 in it is shown as such."""
-    found: dict[Path, str] = {}
+def labels(places: Sequence[Place]) -> dict[Place, str]:
+    """For each the shortest end of its path that no other file's has. What is not UTF-8 in it is shown as such."""
+    paths, found = dict.fromkeys(place.path for place in places), dict[Path, str]()
     for depth in range(1, max((len(path.parts) for path in paths), default=0) + 1):
-        ends = {path: _shown("/".join(path.parts[-depth:])) for path in paths if path not in found}
-        often = Counter(_shown("/".join(path.parts[-depth:])) for path in paths)
-        found |= {path: end for path, end in ends.items() if often[end] == 1}
-    return {path: found.get(path, f"{_shown(path.name)} {digest(os.fsencode(path))[:8]}") for path in paths}
+        ends = {path: _shown("/".join(path.parts[-depth:])) for path in paths}
+        often = Counter(ends.values())
+        found |= {path: end for path, end in ends.items() if path not in found and often[end] == 1}
+    for path in paths:
+        found.setdefault(path, f"{_shown(path.name)} {digest(os.fsencode(path))[:8]}")
+    return {each: found[each.path] + ("" if each.pick is None else f"#{each.pick}") for each in places}
 
 
 def _shown(text: str) -> str:
@@ -115,7 +128,8 @@ def _shown(text: str) -> str:
 def _once(surveys: Sequence[Survey]) -> list[Survey]:
     """In an order that depends on the sessions' words alone, each session once."""
     found = {
-        survey.digest or str(survey.path): survey for survey in sorted(surveys, key=lambda s: s.path, reverse=True)
+        survey.digest or str(survey.place.path): survey
+        for survey in sorted(surveys, key=lambda s: (s.place.path, s.place.pick or 0), reverse=True)
     }
     return [found[name] for name in sorted(found)]
 
@@ -150,11 +164,11 @@ def _held_out(surveys: list[Survey], family: Mapping[str, int], seed: int) -> tu
     return (rest, held) if any(survey.scored for survey in rest) else (surveys, [])
 
 
-def _other(survey: Survey, scored: Sequence[Survey], family: Mapping[str, int]) -> Path | None:
+def _other(survey: Survey, scored: Sequence[Survey], family: Mapping[str, int]) -> Place | None:
     """The session whose messages are this one's placebo: the next by digest that is no copy of it."""
     at = list(scored).index(survey) + 1
     strangers = (each for each in (*scored[at:], *scored[:at]) if family[each.digest] != family[survey.digest])
-    return next((each.path for each in strangers), None)
+    return next((each.place for each in strangers), None)
 
 
 def _nothing(surveys: Sequence[Survey], scored: Sequence[Survey], settings: Settings) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from foldline import sources, validators
 from foldline.core.counting.meter import Meter
@@ -38,6 +38,13 @@ CUTS = 2
 _SAME_BLOCKS = frozenset({"claude-code", "codex", "trajectories"})
 """Transcripts whose messages are their provider's own, and need no carrying over."""
 _PICTURE = Text("[a picture or file]")
+
+
+class Place(NamedTuple):
+    """Where a session lies: a file, and its number there if the file holds several."""
+
+    path: Path
+    pick: int | None = None
 
 
 @dataclass(frozen=True)
@@ -98,10 +105,11 @@ def files(paths: Iterable[Path]) -> list[Path]:
     return sorted(found)
 
 
-def load(path: Path, name: str = "") -> Session:
-    """The whole history in a file. Raises InputError for what is no conversation."""
+def load(place: Path | Place, name: str = "") -> Session:
+    """The whole history in a file, the first one if it holds several. Raises InputError for what is no conversation."""
+    path, pick = place if isinstance(place, Place) else Place(place)
     try:
-        return Session(name or path.name, sources.read(path, history="all"))
+        return Session(name or path.name, sources.read(path, history="all", pick=pick or 0))
     except InputError as error:
         error.source = error.source or str(path)
         raise
