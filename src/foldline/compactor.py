@@ -31,17 +31,19 @@ from foldline.archive.base import Backend
 from foldline.archive.memory import MemoryArchive
 from foldline.callers import Caller
 from foldline.core import arguments
+from foldline.core.account import View
 from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.core.counting.budget import Budget
 from foldline.core.counting.meter import Meter, Usage
 from foldline.core.effects import Effect
-from foldline.core.engine import Thread, View, turn
+from foldline.core.engine import turn
 from foldline.core.history.repairer import Untouched
 from foldline.core.options import Direction, Options
 from foldline.core.prune import PruneSettings
 from foldline.core.receipt import Receipt
 from foldline.core.resume import KINDS, Abilities, Kind, Manner
 from foldline.core.summaries.styles import OFFERED
+from foldline.core.thread import Thread
 from foldline.dialects.convert import REQUESTS
 from foldline.drive import PATIENCE, Glass, World, arun, run
 from foldline.errors import CannotFit, InputError, InvalidSetting
@@ -415,7 +417,7 @@ class Compactor:
             left = self._threads.pop(name, None) or _begun(given)
         try:
             view = yield from turn(given, options, self._meter_for(given), left)
-            left = left.showing(view) if shows else left
+            left = left.showing(view.conversation.messages, view.receipt.messages) if shows else left
             return view
         finally:
             with self._lock:

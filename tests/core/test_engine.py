@@ -14,10 +14,11 @@ from foldline.core.counting.budget import Budget
 from foldline.core.counting.estimate import Estimator
 from foldline.core.counting.meter import Meter, Usage
 from foldline.core.effects import Asking, Keep, Known, Recall, Recalled, Save, ViewPlan
-from foldline.core.engine import Thread, turn
+from foldline.core.engine import turn
 from foldline.core.options import Options, Writer
 from foldline.core.prune import PruneSettings
 from foldline.core.summaries.prompts import prompt
+from foldline.core.thread import Thread
 from foldline.errors import Busy, CannotFit, Full, Overflow, RateLimited
 from foldline.model import Media, Message, Origin, Text, ToolCall
 from foldline.sources import write

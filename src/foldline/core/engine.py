@@ -5,95 +5,39 @@
                                                      └─ prune → cut → Asking → audit → fold
                                                         → prove → Save ──────────────────────┘
 
-How a history is shown so far is in ground.py, how large a view is in scale.py; how a cut and a checkpoint are found
-that fit is in compaction.py; asking a model is in summarise.py. If nothing legal fits, CannotFit carries the smallest
-view there is.
+How a history is shown so far is in ground.py and showing.py, how large a view is in scale.py, what is to be done with
+it in need.py; how a cut and a checkpoint are found that fit is in compaction.py; asking a model is in summarise.py. The
+receipt is made in account.py, and what is left for the next turn is in thread.py. If nothing legal fits, CannotFit
+carries the smallest view there is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from foldline.core import showing
+from foldline.core.account import NOT_SMALLER, Made, View, accounted, with_attempts
 from foldline.core.attempt import Folded
-from foldline.core.checkpoints.checkpoint import Checkpoint
-from foldline.core.checkpoints.returned import Recognised, Returned, recognised
+from foldline.core.checkpoints.returned import Recognised, recognised
 from foldline.core.counting.meter import Meter, Tally
 from foldline.core.effects import Around, Effect, Keep, Known, Recall, Recalled, Save, Tell, ViewPlan
-from foldline.core.fold import as_carried, with_cycles
+from foldline.core.fold import with_cycles
 from foldline.core.ground import Given, Ground, ground_of
 from foldline.core.guidance import guided
-from foldline.core.history.prefix import goes_on
-from foldline.core.history.repairer import Repairer
-from foldline.core.history.skeleton import Chain
+from foldline.core.need import but, enough, needed
 from foldline.core.options import Options
-from foldline.core.policy import MAX_IN_ROW, Decision, Past, at_ease, decide
-from foldline.core.receipt import Receipt
+from foldline.core.policy import Decision
 from foldline.core.scale import Scale
-from foldline.core.story import Story
-from foldline.core.stubbing import only, stubbed
-from foldline.core.summarise import Written
+from foldline.core.thread import Thread
 from foldline.errors import ArchiveError, CannotFit, InputError
-from foldline.model import Conversation, Grammar, Message, Notice
+from foldline.model import Conversation, Message, Notice
 
 _REMOTE = (
     "the history lies with the provider, so it cannot be folded here; send the whole conversation instead of "
     "previous_response_id or conversation, or let the provider compact it"
 )
-
-NOT_SMALLER = "a view with it would not be smaller"
-
-ASKED = "asked for"
-"""Why there is a fold that a program or a person wanted."""
-REFUSED = "the provider refused the request as too long"
-"""Why there is one of the kind "emergency"."""
-BRANCHES = 4
-"""Views that are remembered of histories that begin alike: forks, rewinds, requests beside the session."""
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """What the model is to be shown, and the account of it. `conversation` is the view as a conversation."""
-
-    conversation: Conversation
-    receipt: Receipt
-    checkpoint: Checkpoint | None = None
-    plan: ViewPlan | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Last:
-    """A view that was shown, and the end of the history that it showed: its digest, and how many messages."""
-
-    view: tuple[Message, ...] = ()
-    skeleton: str = ""
-    count: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Thread:
-    """What one turn of a conversation hands to the next, so that each works only on what is new."""
-
-    chain: Chain
-    returned: Returned
-    repairer: Repairer
-    """Repairs the view."""
-    story: Story
-    """Follows the whole history."""
-    last: tuple[Last, ...] = ()
-    """What was shown last of this history, and of others that begin alike: the newest first."""
-
-    @classmethod
-    def begin(cls, grammar: Grammar) -> Thread:
-        return cls(Chain(), Returned(), Repairer(grammar), Story(grammar))
-
-    def showing(self, view: View) -> Thread:
-        """The same, once the view of this turn is shown."""
-        stops = self.chain.stops
-        shown = Last(view.conversation.messages, stops[-1] if stops else "", view.receipt.messages)
-        others = (last for last in self.last if last.skeleton not in reversed(stops))
-        return replace(self, last=(shown, *others)[:BRANCHES])
 
 
 def turn(
@@ -125,14 +69,14 @@ class _Turn:
         self.options = replace(self.options, pins=tuple(sorted(with_cycles(self.options.pins, pairing))))
         digests = self.thread.chain.digests(self.given.messages)
         given = Given(self.given, messages, digests, pairing, returned, self.options.pins)
-        ground = self._spared((yield from self._ground(given)))
+        ground = showing.spared((yield from self._ground(given)), self.options.prune)
         if self.options.direction == "from":
             _check_beginning(ground)
-        decision = self._decision(self.scale.sized(self._shown(ground)), ground)
+        decision = needed(self.scale.sized(self._shown(ground)), ground, self.options, self.scale)
         if decision.action == "rest" or self.given.head.remote:
             if decision.action != "rest":
                 self._note("history-remote", _REMOTE)
-                decision = _but(decision, "the history lies with the provider")
+                decision = but(decision, "the history lies with the provider")
             return (yield from self._resting(ground, decision))
         found = yield from self._eased(ground, decision)
         if found is None and not self.options.force:
@@ -162,50 +106,13 @@ class _Turn:
         return ground
 
     def _shown(self, ground: Ground) -> tuple[Message, ...]:
-        """The last view extended by what is new: its bytes begin with those of the last view."""
-        if not ground.plan.stubs:
-            return ground.view
-        settings = only(ground.plan.settings or self.options.prune)
-        return stubbed(ground.view, settings, ground.plan.stubs, ground.pinned).messages
+        return showing.shown(ground, self.options.prune)
 
     def _last(self, ground: Ground) -> tuple[Message, ...]:
-        """The same without what this turn's pins bring back, which the last view did not show."""
+        """What is shown so far, without what this turn's pins bring back, which the last view did not show."""
         if not ground.moved or not self.options.pins:
             return self._shown(ground)
         return self._shown(ground_of(replace(ground.given, returned=(), pins=()), self.recalled))
-
-    def _spared(self, ground: Ground) -> Ground:
-        """The ground, where stubs are pinned now: they are whole from now on, also on turns that do not pin them."""
-        if not (ground.plan.stubs and self.options.pins):
-            return ground
-        settings = only(ground.plan.settings or self.options.prune)
-        stubs = stubbed(ground.view, settings, ground.plan.stubs, ground.pinned).plan
-        same = stubs == ground.plan.stubs
-        return ground if same else replace(ground, plan=replace(ground.plan, stubs=stubs), moved=True)
-
-    def _decision(self, tally: Tally, ground: Ground) -> Decision:
-        decision = decide(tally.tokens, self.budget, self._past(tally, ground), bytes_=tally.bytes)
-        if self.options.force:
-            target = self.options.to or self.budget.at(self.budget.target)
-            reason = REFUSED if self.options.manner.kind == "emergency" else ASKED
-            return replace(decision, action="compact", reason=reason, target=target)
-        if decision.action == "compact" or not self._has_room_for_rules(tally, ground.plan):
-            return decision
-        reason = f"{ground.plan.missing} of the user's rules found no room in the checkpoint, and have it now"
-        return Decision("compact", reason, self.budget.at(self.budget.target), in_row=1, anew=True)
-
-    def _has_room_for_rules(self, tally: Tally, plan: ViewPlan) -> bool:
-        """Rules are missing in the checkpoint, and it was made in less than half of the room that there is now."""
-        return plan.missing > 0 and max(plan.most, tally.tokens) * 2 <= self.budget.room
-
-    def _past(self, tally: Tally, ground: Ground) -> Past:
-        """What was done before. Of a view that was sent back to us there is no plan: its size after the fold is taken
-        to be all but what stands behind its checkpoint."""
-        if ground.shown is None:
-            return Past()
-        if ground.plan.tokens:
-            return Past(ground.plan.in_row, ground.plan.tokens)
-        return Past(MAX_IN_ROW, tally.tokens - self.scale.alone(ground.messages[ground.base.start :]))
 
     def _resting(self, ground: Ground, decision: Decision) -> Generator[Effect, Any, View]:
         """The last view and what is new. Where that does not extend the last view, the plan of how it is shown now
@@ -221,15 +128,14 @@ class _Turn:
         """The view with more results as stubs, if that makes enough room."""
         if self.options.force or decision.anew:
             return None
-        settings = only(ground.plan.settings) if ground.plan.settings else self.options.prune
-        pruned = stubbed(ground.view, settings, ground.plan.stubs, ground.pinned)
+        pruned = showing.pruned(ground, self.options.prune)
         tally = self.scale.sized(pruned.messages)
-        if tally.tokens > self._mark(decision) or not self._fits(tally):
+        if tally.tokens > enough(decision, self.budget) or not self._fits(tally):
             return None
         before = self._shown(ground)
         fits = decision.action == "prune"
         if pruned.plan == ground.plan.stubs or (fits and not self.scale.cost(before, pruned.messages).pays):
-            return (yield from self._resting(ground, _but(decision, "no more results are worth shortening")))
+            return (yield from self._resting(ground, but(decision, "no more results are worth shortening")))
         plan = replace(
             ground.plan,
             skeleton=ground.digests[-1],
@@ -242,22 +148,16 @@ class _Turn:
             return None
         return self._view(pruned.messages, replace(decision, action="prune"), ground, plan=plan)
 
-    def _mark(self, decision: Decision) -> int:
-        """The tokens at which pruning is enough: the whole room while that is not exceeded, or where another fold
-        would not help; otherwise less, so that the next turns have room."""
-        return self.budget.room if decision.action == "prune" or decision.storm else at_ease(self.budget)
-
     def _made_ready(self, ground: Ground, decision: Decision) -> Generator[Effect, Any, View | None]:
         """The fold that was made ahead of need, if there is one and it is still small enough."""
         ready = self.recalled.ready if self.recalled else None
         if ready is None or ready.plan.checkpoint == ground.plan.checkpoint:
             return None
-        found = self._spared(ground_of(ground.given, ready))
+        found = showing.spared(ground_of(ground.given, ready), self.options.prune)
         shown, stubs = self._shown(found), found.plan.stubs
         tally = self.scale.sized(shown)
         if tally.tokens > self.budget.at(self.budget.prune_at):  # now or next time, and the cache is lost anyway
-            settings = only(found.plan.settings) if found.plan.settings else self.options.prune
-            pruned = stubbed(found.view, settings, stubs, found.pinned)
+            pruned = showing.pruned(found, self.options.prune)
             shown, stubs, tally = pruned.messages, pruned.plan, self.scale.sized(pruned.messages)
         if found.shown is None or not self._fits(tally):
             return None
@@ -292,13 +192,13 @@ class _Turn:
         options = options.without_models() if decision.storm else options
         folded = yield from self._fitting(ground, options, decision)
         if folded is None:
-            return (yield from self._resting(ground, _but(decision, "there is nothing to fold")))
+            return (yield from self._resting(ground, but(decision, "there is nothing to fold")))
         if folded.tokens >= before.tokens and self._fits(before) and not decision.anew:
             shorter = yield from self._shorter(ground, options, decision, folded, before.tokens)
             if shorter is None:
                 self._note("no-progress", "the checkpoint would not be smaller than what it replaces")
-                resting = yield from self._resting(ground, _but(decision, "a fold would make it no smaller"))
-                return _with_attempts(resting, folded.written)
+                resting = yield from self._resting(ground, but(decision, "a fold would make it no smaller"))
+                return with_attempts(resting, folded.written)
             folded = shorter
         storm = (Notice("storm", decision.reason),) if decision.storm else ()
         self.notices += storm
@@ -370,51 +270,9 @@ class _Turn:
         instead: Ground | None = None,
     ) -> View:
         """The view and its receipt. `instead` is how the history is shown now, where no fold of this turn shows it."""
-        mended = folded.shown.mended if folded else self.scale.mended(view)
-        same = mended.messages == self.given.messages
-        conversation = self.given if same else self.given.with_messages(mended.messages)  # at rest the input itself
-        last = self._last(ground)
-        before = self.scale.count(last).tokens
-        broken = None if rebased else self._broken(mended.messages)
-        if broken:
-            rebased, last, view = True, broken.view, mended.messages
         shown = folded.checkpoint if folded else (instead or ground).shown
-        receipt = Receipt(
-            action=decision.action,
-            reason=decision.reason,
-            tokens_before=before,
-            tokens_after=self.scale.count(conversation.messages).tokens,
-            room=self.budget.room,
-            messages=len(ground.messages),
-            kept=len(ground.messages) - plan.start + len(plan.front),
-            folded=plan.start - len(plan.front),
-            stubbed=len(plan.stubs),
-            rebased=rebased,
-            repairs=mended.counts(),
-            left_out=(("rules", plan.missing),) if plan.missing else (),
-            notices=(*self.notices, *(() if folded else _by_its_ends(plan, ground.messages))),
-        )
-        if shown and self._durable(plan):
-            receipt = replace(receipt, checkpoint=shown.ref, generation=shown.generation, author=shown.recipe.model)
-        if folded:
-            receipt = _with_fold(receipt, folded)
-        if rebased:
-            cost = self.scale.cost(last, view)
-            receipt = replace(receipt, rewritten=cost.rewritten, saved_per_turn=cost.saved_per_turn)
-        return View(conversation, receipt, shown if self._durable(plan) else None, plan)
-
-    def _broken(self, view: tuple[Message, ...]) -> Last | None:
-        """What was shown last of this history, if this view does not begin with it: what a repair put at its end is
-        gone, or its plan was not found again."""
-        stops = self.thread.chain.stops
-        shown = (last for last in self.thread.last if last.skeleton in reversed(stops))
-        last = max(shown, key=lambda last: last.count, default=None)
-        if last is None or goes_on(last.view, view):
-            return None
-        return last if len(self.given.messages) >= last.count or last.skeleton != stops[-1] else None
-
-    def _durable(self, plan: ViewPlan) -> bool:
-        return plan is not self.unsaved
+        made = Made(view, plan, None if plan is self.unsaved else shown, folded, rebased)
+        return accounted(made, decision, ground, self._last(ground), self.thread, self.scale, self.budget, self.notices)
 
     def _saved(self, plan: ViewPlan, folded: Folded | None = None) -> Generator[Effect, Any, Recalled | None]:
         """Saves the plan, over the one that stood in its place when the turn began. Returns what somebody else saved
@@ -438,40 +296,6 @@ class _Turn:
 
     def _note(self, code: str, text: str) -> None:
         self.notices.append(Notice(code, text))
-
-
-def _by_its_ends(plan: ViewPlan, messages: tuple[Message, ...]) -> tuple[Notice, ...]:
-    """A notice on every turn while the user's message is shown in part, not only on the turn that folded it."""
-    if plan.carried is None or not plan.clamped:
-        return ()
-    message = messages[plan.carried]
-    if as_carried(message, plan.clamped).parts == as_carried(message).parts:
-        return ()
-    length = len(message.text)
-    return (Notice("user-clamped", f"a user message of {length:,} characters is still shown in part only"),)
-
-
-def _with_fold(receipt: Receipt, folded: Folded) -> Receipt:
-    return replace(
-        receipt,
-        author=folded.written.author,
-        attempts=folded.written.attempts,
-        chunks=folded.written.chunks,
-        findings=folded.written.findings,
-        left_out=folded.left_out,
-        notices=(*receipt.notices, *folded.shown.notices),
-    )
-
-
-def _but(decision: Decision, why: str) -> Decision:
-    """To rest all the same, and why. That somebody asked for a fold does not tell why there is none."""
-    return replace(decision, action="rest", reason=why if decision.reason == ASKED else f"{decision.reason}, but {why}")
-
-
-def _with_attempts(view: View, written: Written) -> View:
-    """The view at rest, with the account of a model that was asked in vain."""
-    attempts = tuple(attempt.not_taken(NOT_SMALLER) for attempt in written.attempts)
-    return replace(view, receipt=replace(view.receipt, attempts=attempts))
 
 
 def _check_beginning(ground: Ground) -> None:
