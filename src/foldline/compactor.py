@@ -16,13 +16,11 @@ settings may be is said in settings.py.
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import threading
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, TypeVar, get_args
 
 from foldline import handoff, recovery, settings
@@ -32,7 +30,6 @@ from foldline.archive.memory import MemoryArchive
 from foldline.callers import Caller
 from foldline.core import arguments
 from foldline.core.account import View
-from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.core.counting.budget import Budget
 from foldline.core.counting.meter import Meter, Usage
 from foldline.core.effects import Effect
@@ -44,12 +41,13 @@ from foldline.core.receipt import Receipt
 from foldline.core.resume import KINDS, Abilities, Kind, Manner
 from foldline.core.summaries.styles import OFFERED
 from foldline.core.thread import Thread
-from foldline.dialects.convert import REQUESTS
 from foldline.drive import PATIENCE, Glass, World, arun, run
-from foldline.errors import CannotFit, InputError, InvalidSetting
+from foldline.errors import CannotFit
+from foldline.fitted import Fitted, check_fitted
 from foldline.handoff import Handoff
 from foldline.model import Conversation, Notice
 from foldline.reading import Reader
+from foldline.recent import Recent
 from foldline.surroundings import Surrounds
 from foldline.tokens import meter_for
 from foldline.usage import usage_from
@@ -57,29 +55,6 @@ from foldline.usage import usage_from
 T = TypeVar("T")
 SESSIONS = 32
 """Conversations of which something is kept at hand between turns."""
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """A request that fits, and the account of how. `request` has the form of what was given."""
-
-    request: Any
-    receipt: Receipt
-    view: Conversation = field(repr=False)
-    checkpoint: Checkpoint | None = field(default=None, repr=False)
-    given: Any = field(default=None, repr=False)
-    pins: tuple[int, ...] = field(default=(), repr=False)
-    tries: int = 0
-
-    @property
-    def messages(self) -> list[Any]:
-        """The list of messages alone, also of a request given as text. A transcript has none: see `view`."""
-        spoken = REQUESTS.get(self.view.dialect)
-        if spoken is None:
-            raise InputError(f"a {self.view.dialect} transcript has no list of messages to send; see `view.messages`")
-        request = json.loads(self.request) if isinstance(self.request, (str, bytes)) else self.request
-        messages: list[Any] = request[spoken.slot] if isinstance(request, Mapping) else request
-        return messages
 
 
 class Compactor:
@@ -149,7 +124,7 @@ class Compactor:
         self._meter, self._meters = meter, dict[str, Meter]()
         self.windows = recovery.Windows()
         self._reader = Reader()
-        self._threads: OrderedDict[tuple[str, str, bool], Thread] = OrderedDict()
+        self._threads = Recent[tuple[str, str, bool], Thread](SESSIONS)
         self._lock = threading.RLock()
         self._told = 0
         """Notices of the archive that were passed on."""
@@ -305,7 +280,7 @@ class Compactor:
 
     def learn(self, fitted: Fitted, response: Any) -> None:
         """Calibrates the meter by the usage a response reports."""
-        _check_fitted(fitted)
+        check_fitted(fitted)
         usage = usage_from(fitted.view.dialect, response)
         if usage is not None:
             with self._lock:
@@ -367,7 +342,7 @@ class Compactor:
 
     def _emergency(self, fitted: Fitted, error: Any) -> tuple[Options, int]:
         """How to fold after a refusal, and the size of what was refused. What the provider said holds from now on."""
-        _check_fitted(fitted)
+        check_fitted(fitted)
         model = fitted.view.head.model
         with self._lock:
             meter = self._meter_for(fitted.view)
@@ -422,8 +397,6 @@ class Compactor:
         finally:
             with self._lock:
                 self._threads[name] = left
-                while len(self._threads) > SESSIONS:
-                    self._threads.popitem(last=False)
 
     def _with_the_archives(self, receipt: Receipt) -> Receipt:
         """The receipt, with what the archive had to say since the last one: that its file was damaged, and replaced."""
@@ -449,12 +422,6 @@ def _begun(given: Conversation) -> Thread:
 
 def _nobody(_: Notice) -> None:
     """Hears nothing."""
-
-
-def _check_fitted(given: object) -> None:
-    """What was sent is known by what `fit` returned, not by the request that was made of it."""
-    if not isinstance(given, Fitted):
-        raise InvalidSetting(f"fitted is a {type(given).__name__}; give what fit, compact or on_overflow returned")
 
 
 __all__ = ["CannotFit", "Compactor", "Fitted"]
