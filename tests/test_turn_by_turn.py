@@ -75,8 +75,9 @@ def test_a_view_begins_with_the_last_one_or_its_receipt_says_that_it_does_not(di
     kept()
 
 
-def turns(count, marks=()):
-    """A request for every turn of a session. The client marks these messages, counted from the end, for the cache."""
+def turns(count, marks=(), *, inside=False):
+    """A request for every turn of a session. The client marks these messages, counted from the end, for the cache;
+    `inside` their results, if they have any."""
     session = Session("anthropic").user("Begin.")
     for step in range(count):
         session.tools(("Bash", json.dumps({"command": f"make {step}"}), f"line {step}\n" * 200), text=f"Step {step}.")
@@ -85,7 +86,10 @@ def turns(count, marks=()):
             row["content"] = (
                 [{"type": "text", "text": row["content"]}] if isinstance(row["content"], str) else row["content"]
             )
-            row["content"][-1]["cache_control"] = {"type": "ephemeral"}
+            marked = row["content"]
+            if inside and marked[-1]["type"] == "tool_result":
+                marked = marked[-1]["content"]
+            marked[-1]["cache_control"] = {"type": "ephemeral"}
         yield request
 
 
@@ -95,12 +99,25 @@ def rests(maker, request):
     return receipt.rebased if receipt.action == "rest" else None
 
 
+@pytest.mark.parametrize("inside", [False, True])
 @pytest.mark.parametrize("marks", [(), (-1,), (-1, -3), (-1, -5, -9), (-1, 0)])
-def test_a_plain_session_at_rest_never_says_that_its_view_is_another(marks):
+def test_a_plain_session_at_rest_never_says_that_its_view_is_another(marks, inside):
     maker = Compactor(Budget(window=9_000, reserve=500), prune=EAGER, secret=b"s")
-    said = [rests(maker, request) for request in turns(60, marks)]
+    said = [rests(maker, request) for request in turns(60, marks, inside=inside)]
     assert None in said
     assert True not in said
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_repair_that_is_gone_is_told_where_the_mark_on_the_first_message_moved_too(first):
+    maker, session = Compactor(Budget(window=9_000, reserve=500), secret=b"s"), Session("anthropic").user("Begin.")
+    rows = session.tools(("Bash", json.dumps({"command": "make"}), "ok")).user("Go on.").request()["messages"]
+    text = {"type": "text", "text": "Begin."}
+    marked = {"role": "user", "content": [{**text, "cache_control": {"type": "ephemeral"}}]}
+    plain = {"role": "user", "content": "Begin."}
+    early, late = (marked, plain) if first else (plain, marked)
+    assert maker.fit({"messages": [early, rows[1], rows[3]]}).receipt.repairs["missing-result"] == 1
+    assert maker.fit({"messages": [late, *rows[1:]]}).receipt.rebased
 
 
 def test_nor_does_it_where_other_sessions_begin_alike():

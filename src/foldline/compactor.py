@@ -387,7 +387,7 @@ class Compactor:
 
         While a model writes, that is this turn's alone: another one that begins alike starts with nothing.
         """
-        name = given.dialect, given.messages[0].identity if given.messages else "", given.head.remote
+        name = given.dialect, _beginning(given), given.head.remote
         with self._lock:
             left = self._threads.pop(name, None) or _begun(given)
         try:
@@ -413,6 +413,12 @@ class Compactor:
             if model not in self._meters:
                 self._meters[model] = self._meter or meter_for(model)
             return self._meters[model]
+
+
+def _beginning(given: Conversation) -> str:
+    """What a conversation is known by while it goes on: its first words, wherever its client puts cache marks."""
+    first = given.messages[0] if given.messages else None
+    return (first.text or first.identity) if first else ""
 
 
 def _begun(given: Conversation) -> Thread:

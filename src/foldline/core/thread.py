@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import zip_longest
+from typing import TypeVar
 
 from foldline.core.checkpoints.returned import Returned
 from foldline.core.history.prefix import shared
@@ -19,6 +20,7 @@ from foldline.core.history.skeleton import Chain
 from foldline.core.story import Story
 from foldline.model import EMPTY, Grammar, Message, Part, Text, ToolResult
 
+AnyPart = TypeVar("AnyPart", bound=Part)
 BRANCHES = 4
 """Views that are remembered of histories that begin alike: forks, rewinds, requests beside the session."""
 
@@ -82,5 +84,14 @@ def _sent_otherwise(old: Message, new: Message) -> bool:
 
 
 def _unmarked(message: Message) -> tuple[Part, ...]:
-    """The parts without a client's further fields of them."""
-    return tuple(replace(part, extra=EMPTY) if isinstance(part, Text | ToolResult) else part for part in message.parts)
+    """The parts without a client's further fields of them, and those of the texts inside results."""
+    return tuple(_result(part) if isinstance(part, ToolResult) else _text(part) for part in message.parts)
+
+
+def _result(part: ToolResult) -> ToolResult:
+    """A mark inside a result makes a list of its content."""
+    return replace(part, content=tuple(map(_text, part.content)), form="", extra=EMPTY)
+
+
+def _text(part: AnyPart) -> AnyPart:
+    return replace(part, extra=EMPTY) if isinstance(part, Text) else part
