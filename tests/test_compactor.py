@@ -1218,6 +1218,21 @@ def test_who_asks_for_a_fold_gets_one_though_the_first_try_is_no_smaller(pivot, 
     assert fitted.receipt.action == "compact"
     assert fitted.receipt.tokens_after < before
     assert fitted.checkpoint is not None
+    shown = json.dumps(fitted.messages)
+    assert [number for number in range(25) if f"Please do part {number}." not in shown] == []
+
+
+@pytest.mark.parametrize("reply", [None, SUMMARY, Overloaded("busy")], ids=["extracted", "written", "failed"])
+@pytest.mark.parametrize("words", [1, 20, 60, 100, 200])
+@pytest.mark.parametrize("dialect", ["openai-chat", "anthropic"])
+def test_no_fold_of_little_takes_the_users_words(dialect, words, reply):
+    """What the first try would replace says nothing of how large the next one may be, if that cuts elsewhere."""
+    session = Session(dialect, system="You are careful.").user("Read this: " + "alpha beta gamma delta " * words)
+    session.user("Fix the parser.").assistant("Shall I?").user("And?")
+    made = compactor(Budget(window=8_000, reserve=500), model=reply and FakeCaller([reply]))
+    fitted = made.compact(session.request())
+    assert "Fix the parser." in json.dumps(fitted.messages)
+    assert fitted.receipt.tokens_after <= fitted.receipt.tokens_before
 
 
 @pytest.mark.parametrize("form", [json.dumps, lambda request: json.dumps(request).encode(), dict])

@@ -75,6 +75,11 @@ class Folded:
         return dict(self.left_out).get("rules", 0)
 
     @property
+    def unsaid(self) -> int:
+        """How many of the user's messages it does not show."""
+        return dict(self.left_out).get("said", 0)
+
+    @property
     def cost(self) -> tuple[int, bool, int]:
         """What the view costs the user, the worst first: the rules that are lost; whether it has little but a plan's
         rules and not even all of these; how many rules are missing in all."""
@@ -157,6 +162,7 @@ class Attempts:
             room, space = rooms.terse(around, facts), 0
         else:
             left, stay = self._left(step.share, cut, stay, rooms)
+            left = left if options.most is None else min(left, options.most)
             room, space = rooms.inside(step.share, around, facts, now, left, stay)
         if options.most is not None:
             room, space = min(room, options.most), min(space, max(options.most - around, 0))

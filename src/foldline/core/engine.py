@@ -219,14 +219,18 @@ class _Turn:
     def _shorter(
         self, ground: Ground, options: Options, decision: Decision, folded: Folded, before: int
     ) -> Generator[Effect, Any, Folded | None]:
-        """Where somebody asked for a fold and did not say how small: one whose checkpoint has half of what it
-        replaces, if that makes the view smaller and costs no rule."""
+        """Where somebody asked for a fold and did not say how small: an extracted one, or else one whose checkpoint has
+        half of what it replaces, if that makes the view smaller and costs no rule and none of the user's messages."""
         if not options.force or options.ahead or options.to is not None:
             return None
-        kept = folded.tokens - self.scale.alone((folded.checkpoint.message,))
-        options = replace(options.without_models(), most=max((before - kept) // 2, 1))
-        found = yield from self._fitting(ground, options, decision)
-        if found is None or found.tokens >= before or found.missing > folded.missing:
+        extracts, found = options.without_models(), folded
+        if options.writers:
+            found = (yield from self._fitting(ground, extracts, decision)) or folded
+        if found.tokens >= before:
+            kept = found.tokens - self.scale.alone((found.checkpoint.message,))
+            half = replace(extracts, most=max((before - kept) // 2, 1))
+            found = (yield from self._fitting(ground, half, decision)) or folded
+        if found.tokens >= before or found.missing > folded.missing or found.unsaid > folded.unsaid:
             return None
         asked = (attempt.not_taken(NOT_SMALLER) for attempt in folded.written.attempts)
         return replace(found, written=replace(found.written, attempts=(*asked, *found.written.attempts)))
