@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
+from turns import facts, user
 
 from foldline import Budget, Compactor, sources
 from foldline.core.facts import Facts
 from foldline.core.history.cycles import pair
 from foldline.core.work.deeds import deeds
 from foldline.core.work.running import ended_by, running
+from foldline.model import Origin
 from foldline.testing import FakeCaller, Session
 
 DIALECTS = ("anthropic", "openai-chat", "openai-responses", "gemini")
@@ -60,6 +62,13 @@ def test_each_agents_way_of_starting_something_is_known():
 )
 def test_a_command_may_come_into_the_background_later(answer):
     assert found(("Bash", {"command": "make"}, answer)) == {"b9": "make"}
+
+
+def test_a_command_that_had_printed_something_may_be_moved_by_the_user():
+    moved = "Command was manually backgrounded by user with ID: b9. Output is being written to: /tmp/tasks/b9.output"
+    assert found(("Bash", {"command": "make"}, f"compiling a.c\ncompiling b.c\n{moved}")) == {"b9": "make"}
+    assert found(("Bash", {"command": "cat notes.md"}, f"Some notes:\n{moved}")) == {}
+    assert found(("Bash", {"command": "make"}, f"compiling a.c\n{moved}\nready")) == {}
 
 
 @pytest.mark.parametrize(
@@ -130,6 +139,16 @@ def test_a_clients_notice_names_what_ended():
     assert list(ended_by(f"{NOTICE.format('b7f3', 'completed')} and {NOTICE.format('a1', 'failed')}")) == ["b7f3", "a1"]
     assert list(ended_by(NOTICE.format("b7f3", "running"))) == []
     assert list(ended_by("<task-notification>" * 50_000)) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "runs"),
+    [(NOTICE, []), (f"\n{NOTICE}\nRead the output file.", []), (f"$ cat log\n{NOTICE}", ["b7f3"])],
+)
+def test_a_notice_of_its_own_counts_although_it_quotes_a_tool(said, runs):
+    session = used(Session().user("Go."), SERVER).conversation().messages
+    talk = (*session, user(said.format("b7f3", "completed"), origin=Origin.TOOL))
+    assert [fact.key for fact in facts(*talk).of("running")] == runs
 
 
 def test_what_has_ended_takes_no_place_of_what_runs():

@@ -24,7 +24,7 @@ from foldline.core.work.deeds import ANSWERS, Deed
 from foldline.core.work.errors_seen import troubles
 from foldline.core.work.plans import latest_tasks, listed
 from foldline.core.work.reaching import reached
-from foldline.core.work.running import ended_by, running
+from foldline.core.work.running import NOTICE, ended_by, running
 from foldline.model import Media, Message, Origin
 
 SHORT_ANSWER = 400
@@ -52,7 +52,7 @@ def facts_of(messages: Sequence[Message], done: Sequence[Deed], *, first: int = 
         *_tasks(messages, done, first, start),
         *_troubles(messages, done, first, start),
         *_reached(messages, done, first, start),
-        *_running(said, messages, done, first, start),
+        *_running(messages, done, first, start),
         *_now(said, messages),
         *_earlier(said),
     )
@@ -152,12 +152,19 @@ def _reached(messages: Sequence[Message], done: Sequence[Deed], first: int, star
         yield Fact("reached", deed.text, messages[at].identity, first + at, deed.kind, deed.by)
 
 
-def _running(said: _Said, messages: Sequence[Message], done: Sequence[Deed], first: int, start: int) -> Iterator[Fact]:
+def _running(messages: Sequence[Message], done: Sequence[Deed], first: int, start: int) -> Iterator[Fact]:
     """What runs in the background, and, without a text, what has ended: it may have begun in an earlier span."""
     seen = ((first + one.message - start, one.name, one.what) for one in running(done))
-    told = ((at, name, "") for at, message in said if message.role == "user" for name in ended_by(message.text))
+    notices = ((at, message) for at, message in enumerate(messages, first) if _notifies(message))
+    told = ((at, name, "") for at, message in notices for name in ended_by(message.text))
     last = {name: (at, what) for at, name, what in sorted((*seen, *told))}
     yield from (Fact("running", what, messages[at - first].identity, at, "", name) for name, (at, what) in last.items())
+
+
+def _notifies(message: Message) -> bool:
+    """A client may tell in it what ended. Claude Code's notices quote what an agent reported, and so count as a
+    tool's: these are known by how they begin."""
+    return message.role == "user" and (message.origin is not Origin.TOOL or message.text.lstrip().startswith(NOTICE))
 
 
 def _now(said: _Said, messages: Sequence[Message]) -> Iterator[Fact]:
@@ -215,7 +222,7 @@ def now_of(messages: Sequence[Message], done: Sequence[Deed], *, first: int = 0,
         *_tasks(messages, done, first, start),
         *_troubles(messages, done, first, start),
         *_reached(messages, done, first, start),
-        *_running(said, messages, done, first, start),
+        *_running(messages, done, first, start),
         *_now(said, messages),
     )
     return Facts(tuple(fact for fact in in_order(states) if fact.text or fact.kind == "running"))

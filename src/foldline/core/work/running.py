@@ -23,6 +23,16 @@ _SHELL = re.compile(
     r"|(?:.*\n){0,4}Process running with session ID:? (?P<number>\d{1,20})"
 )
 """How an answer of a shell begins whose command goes on. Lines further down are what the command printed."""
+_MOVED = re.compile(
+    rf"\nCommand was manually backgrounded by user with ID: {_NAME}\. "
+    r"Output is being written to: [^\n]*\b(?P=name)\.output\.?\s*\Z"
+)
+"""How an answer of Claude Code's shell ends whose command had printed something before the user moved it. Its name
+stands there twice, so that a file with such a line is hardly taken for it."""
+_SHOWS = re.compile(r"\s*(?:cat|head|tail|less|more|grep|rg|sed|awk|jq)\b")
+"""A command that shows a file, which may have such a line."""
+_TAIL = 1_000
+"""Characters at the end of an answer in which that is sought."""
 _AGENT = re.compile(rf"\s*Async agent launched[^\n]*\n\s*agent ?Id: {_NAME}", re.I)
 _HELPER = re.compile(rf'"(?:agent|thread)_?id"\s*:\s*"{_NAME}"', re.I)
 """The name in the answer of a tool that hands work to another agent, and does not wait for its report."""
@@ -50,7 +60,8 @@ _ANSWER = r'"(?:completed|errored|shutdown|not_found)"'
 _OVER = re.compile(
     rf"^Process exited with |{_ANSWER}|^(?:Error: )?No (?:shell|task|process|session|agent)\b[^\n]{{0,80}}\bfound", re.M
 )
-_NOTICE = re.compile(rf"<task-notification>\s*<task-id>{_NAME}</task-id>.{{0,2000}}?{_ENDED}", re.S)
+NOTICE = "<task-notification>"
+_NOTICE = re.compile(rf"{NOTICE}\s*<task-id>{_NAME}</task-id>.{{0,2000}}?{_ENDED}", re.S)
 """How Claude Code tells that something in the background has ended."""
 _TOLD = ("description", "task_name", "name", "message", "prompt")
 """Arguments that say what another agent is to do, the shortest first."""
@@ -110,6 +121,8 @@ def _started(deed: Deed, text: str) -> str:
     above, line, _ = text.partition(_OUTPUT)
     if deed.command and (shell := _SHELL.match(above)) and (shell["name"] or line):
         return shell["name"] or shell["number"]
+    if deed.command and deed.result and (moved := _MOVED.search(deed.result.text[-_TAIL:])):
+        return "" if _SHOWS.match(deed.command) else moved["name"]
     helps = hands_over(deed.call) and not deed.failed
     helper = _AGENT.match(text) or _HELPER.search(text) if helps else None
     return helper["name"] if helper else ""
@@ -123,4 +136,4 @@ def _what(deed: Deed) -> str:
 
 def ended_by(text: str) -> Iterator[str]:
     """The names of what a client's notice says has ended."""
-    yield from (notice["name"] for notice in _NOTICE.finditer(text)) if "<task-notification>" in text else ()
+    yield from (notice["name"] for notice in _NOTICE.finditer(text)) if NOTICE in text else ()
