@@ -167,6 +167,31 @@ def test_where_the_archive_fails_it_goes_on_and_says_so():
     assert [notice.code for notice in heard] == ["archive-failed"]
 
 
+@pytest.mark.parametrize("then", [(), ("<local-command-stdout>Bye!</local-command-stdout>",)])
+def test_who_takes_over_work_that_the_user_stopped_is_told_so(then):
+    session = working().user("Now push it to main, and tag it.").tools(("Bash", "{}", "refused"))
+    going_on = compactor().handoff(session.request()).text
+    for text in ("[Request interrupted by user for tool use]", *then):
+        session.user(text)
+    stopped = compactor().handoff(session.request()).text
+    assert "CONTINUE: “Now push it to main, and tag it.”" in going_on
+    assert "STOPPED by the user: “Now push it to main, and tag it.”" in stopped
+    assert "The user stopped the work here." in stopped
+    assert "immediate task" not in stopped
+    assert stopped.count("Now push it to main") == going_on.count("Now push it to main")
+    again = compactor().handoff(session.user("No, go on.").request()).text
+    assert "STOPPED" not in again
+    assert "stopped the work" not in again
+
+
+def test_what_is_done_is_not_taken_up_because_the_user_left_the_client():
+    session = working().user("Thanks, now tidy it up.").assistant("It is tidy.")
+    session.user("<command-name>/exit</command-name>").user("<local-command-stdout>Bye!</local-command-stdout>")
+    text = compactor().handoff(session.request()).text
+    assert "LAST ASKED, perhaps done: “Thanks, now tidy it up.”" in text
+    assert "Bye!" not in text
+
+
 def test_it_is_neither_kept_nor_built_on():
     archive, request = MemoryArchive(), working().request()
     folding = compactor(archive=archive)

@@ -163,7 +163,7 @@ def _ground(given: Conversation, options: Options) -> Generator[Effect, Any, tup
 def _matter(spans: Spans) -> _Matter:
     """The whole history. Who reads it did not live through it: nothing is passed over in silence."""
     span = spans.span(len(spans.ground.messages))
-    manner = resume(replace(spans.options.manner, silent=False, waits=spans.waits(span)))
+    manner = resume(replace(spans.manner(span), silent=False))
     frame = Frame(covered(span), "", manner, kept_tail=False, transcript=spans.options.transcript)
     return _Matter(span, spans.ledger(span), frame)
 

@@ -9,7 +9,7 @@ from turns import call, facts, result, says, texts, user
 
 from foldline.core.facts import Facts
 from foldline.core.history.cycles import pair
-from foldline.core.lifting import SHORT_ANSWER, now_of
+from foldline.core.lifting import SHORT_ANSWER, is_stopped, last_heard, now_of
 from foldline.core.work.deeds import deeds
 from foldline.model import Grammar, Media, Message, Opaque, Origin, Text, Thinking, ToolResult
 
@@ -311,6 +311,48 @@ def test_who_goes_on_working_does_not_wait():
 )
 def test_what_is_no_work_leaves_a_question_open(after):
     assert texts(facts(user("fix it"), says("Shall I push?"), after), "approval") == ["Shall I push?"]
+
+
+LEAVES = (
+    "<local-command-caveat>Caveat: Do not respond.</local-command-caveat>",
+    "<command-name>/exit</command-name>\n<command-message>exit</command-message>",
+    "<local-command-stdout>Bye!</local-command-stdout>",
+    "<system-reminder>The task tools have not been used.</system-reminder>",
+)
+
+
+def test_what_a_client_did_itself_is_no_work_that_goes_on():
+    leaves = [user(text, origin=origin) for text in LEAVES for origin in (Origin.USER, Origin.PROGRAM)]
+    assert [last_heard([user("fix it"), says("Done."), left]) for left in leaves] == [1] * 8
+    assert facts(user("fix it"), says("Done."), *leaves).first("doing").is_ended
+    going_on = (
+        user("Stop hook feedback: lint first", origin=Origin.PROGRAM),
+        user("<b>and this</b>"),
+        result("1", "ok"),
+    )
+    assert [last_heard([user("fix it"), says("Done."), later]) for later in going_on] == [2] * 3
+    assert last_heard(leaves) == last_heard([]) == -1
+
+
+STOPS = (
+    "[Request interrupted by user]",
+    "[Request interrupted by user for tool use]",
+    "<turn_aborted>\nThe user interrupted the previous turn on purpose.\n</turn_aborted>",
+)
+
+
+@pytest.mark.parametrize("origin", [Origin.USER, Origin.PROGRAM])
+@pytest.mark.parametrize("stop", STOPS)
+def test_the_user_stopped_the_agent_unless_something_was_said_since(stop, origin):
+    working = (user("fix it"), says("", call("1", "Bash", command="make")), result("1", "refused"))
+    stopped = (*working, user(stop, origin=origin))
+    assert is_stopped(stopped)
+    assert is_stopped((*stopped, *(user(text) for text in LEAVES)))
+    assert not is_stopped(working)
+    assert not is_stopped((*working, user(f"{stop}\nno, run the tests")))
+    assert not is_stopped((*stopped, user("no, run the tests")))
+    assert not is_stopped((*stopped, says("I see.")))
+    assert not is_stopped((*working, user(f"$ cat log\n{stop}", origin=Origin.TOOL)))
 
 
 def test_the_newest_summary_of_somebody_else_is_kept_whole():

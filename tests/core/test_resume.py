@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -140,3 +141,14 @@ def test_one_who_has_asked_waits_unless_no_question_may_be_asked(kind, silent, a
     assert ("wait for it" in waiting) is questions
     assert ("wait for it" in tersely(Manner(kind, silent, approval, questions, waits=True))) is questions
     assert ("immediate task" in waiting) is ("immediate task" in plain and not questions)
+
+
+@pytest.mark.parametrize(("kind", "silent", "approval", "questions"), every)
+def test_one_who_was_stopped_does_not_go_on_unless_no_question_may_be_asked(kind, silent, approval, questions):
+    manner = Manner(kind, silent, approval, questions, stopped=True)
+    plain = Manner(kind, silent, approval, questions)
+    assert (resume(manner, ALL) == resume(plain, ALL)) is not questions
+    for text in (resume(manner, ALL), tersely(manner)):
+        assert text.startswith("The user stopped the work here.") is questions
+        assert "immediate task" not in text or not questions
+    assert resume(replace(manner, waits=True), ALL) == resume(manner, ALL)

@@ -35,8 +35,8 @@ Kind: TypeAlias = Literal[
 _TASKS: frozenset[Kind] = frozenset({"done", "open"})
 _SINCE: frozenset[Kind] = frozenset({"approval", "doing"})
 """What the assistant said since the user spoke: out of date once either of them speaks again."""
-ENDED = "ended"
-"""The value of `about` for an assistant's last words where `is_ended` holds."""
+ENDED, STOPPED = "ended", "stopped"
+"""The values of `about` where `is_ended` and `is_stopped` hold."""
 MOST = {"error": 48, "reached": 24, "running": 24}
 """How many errors, deeds and names of what runs are carried along: the newest."""
 
@@ -92,6 +92,11 @@ class Fact(NamedTuple):
         """The assistant's last words ask nothing and nothing came after them: its turn was over, or it was stopped."""
         return self._about("doing") == ENDED
 
+    @property
+    def is_stopped(self) -> bool:
+        """What the user asked last was stopped by the user, who has said nothing since."""
+        return self._about("immediate") == STOPPED
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
@@ -128,11 +133,13 @@ class Facts:
         """The facts without these earlier summaries."""
         return Facts(tuple(fact for fact in self.facts if fact.kind != "earlier" or fact.text not in summaries))
 
-    def ending(self, last: int, worked: int) -> Facts:
-        """The facts as they are if message `last` ends the conversation and `worked` is the agent's last work. Words
-        that something came after are not what the assistant ended with, and an assistant that worked on is not
-        waiting."""
-        return Facts(tuple(_overtaken(fact, last, worked) for fact in self.facts))
+    def ending(self, last: int, worked: int, *, stopped: bool = False) -> Facts:
+        """The facts as they are if message `last` ends the conversation, `worked` is the agent's last work, and the
+        user perhaps stopped it. Words that something came after are not what the assistant ended with, and an
+        assistant that worked on is not waiting."""
+        about = STOPPED if stopped else ""
+        ended = (_overtaken(fact, last, worked) for fact in self.facts)
+        return Facts(tuple(fact._replace(about=about) if fact.kind == "immediate" else fact for fact in ended))
 
     def since(self, done: Sequence[Deed]) -> Facts:
         """The facts after these deeds: errors may be cured by them, or left behind."""

@@ -18,7 +18,7 @@ from foldline.core.facts import ENDED, Fact, Facts, Kind, in_order
 from foldline.core.said.offers import names_several, put, taken
 from foldline.core.said.rule_lists import announced, announces
 from foldline.core.said.sentences import Sentence, asks, bears_rule, consents, sentences, turns
-from foldline.core.said.usertext import own_words, retelling, retells
+from foldline.core.said.usertext import idles, own_words, retelling, retells, stops
 from foldline.core.words.masks import masked
 from foldline.core.work.deeds import ANSWERS, Deed
 from foldline.core.work.errors_seen import troubles
@@ -178,7 +178,7 @@ def _now(said: _Said, messages: Sequence[Message]) -> Iterator[Fact]:
         at, message = spoken
         text = message.text.strip()
         question = "" if _goes_on(message, messages) else asks(text)
-        ended = ENDED if not question and message is messages[-1] and not message.calls else ""
+        ended = ENDED if not question and message is messages[last_heard(messages)] and not message.calls else ""
         yield Fact("approval" if question else "doing", masked(question or text), message.identity, at, ended)
 
 
@@ -186,6 +186,17 @@ def _goes_on(message: Message, messages: Sequence[Message]) -> bool:
     """Work was done after these words, so they wait for nothing: an assistant that asks and waits does nothing
     meanwhile."""
     return messages[last_work(messages)] is not message
+
+
+def last_heard(messages: Sequence[Message]) -> int:
+    """The last message with something in it for the agent; -1 if there is none."""
+    return next((at for at in range(len(messages) - 1, -1, -1) if not idles(messages[at])), -1)
+
+
+def is_stopped(messages: Sequence[Message]) -> bool:
+    """The user stopped the agent, and has said nothing since."""
+    at = last_heard(messages)
+    return at >= 0 and stops(messages[at])
 
 
 def last_work(messages: Sequence[Message]) -> int:

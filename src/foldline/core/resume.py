@@ -41,6 +41,8 @@ class Manner:
     """The agent may ask the user; else it is told to go on without asking, unless approval is required."""
     waits: bool = False
     """The agent has asked, and nothing came after its question: it is told to wait for an answer."""
+    stopped: bool = False
+    """The user stopped the agent, and nothing came after that: it is told to wait for the user's words."""
 
     def at_end_of(self, messages: Sequence[Message]) -> Manner:
         """The manner for a fold that nobody asked for: behind a tool's result the agent is in the middle of its work,
@@ -53,7 +55,8 @@ class Manner:
 def resume(manner: Manner, abilities: Abilities | None = None) -> str:
     """The text that tells the agent how to go on."""
     abilities = abilities or Abilities()
-    body = prompt("resume-waiting").text if _waits(manner) else _body(manner, abilities)
+    waiting = _waiting(manner)
+    body = prompt(waiting).text if waiting else _body(manner, abilities)
     pieces = [body, *_recovery(abilities)]
     if manner.approval:
         pieces.append(prompt("resume-approval").text)
@@ -64,12 +67,15 @@ def resume(manner: Manner, abilities: Abilities | None = None) -> str:
 
 def tersely(manner: Manner) -> str:
     """The continuation where there is hardly room for one. It still says that approval is needed."""
-    first = "resume-waiting" if _waits(manner) else "resume-terse"
+    first = _waiting(manner) or "resume-terse"
     return "\n\n".join(prompt(name).text for name in (first, *["resume-approval"][: manner.approval]))
 
 
-def _waits(manner: Manner) -> bool:
-    return manner.waits and manner.questions
+def _waiting(manner: Manner) -> str:
+    """The prompt that tells the agent to wait; "" where it is to go on."""
+    if not manner.questions:
+        return ""
+    return "resume-stopped" if manner.stopped else "resume-waiting" if manner.waits else ""
 
 
 def _body(manner: Manner, abilities: Abilities) -> str:

@@ -14,9 +14,9 @@ from functools import reduce
 from foldline.core.checkpoints.checkpoint import Checkpoint, Frame, Recipe
 from foldline.core.facts import Facts
 from foldline.core.ground import Ground, within
-from foldline.core.lifting import facts_of, last_work, now_of
+from foldline.core.lifting import facts_of, is_stopped, last_heard, last_work, now_of
 from foldline.core.options import Options
-from foldline.core.resume import resume, tersely
+from foldline.core.resume import Manner, resume, tersely
 from foldline.core.said.usertext import own_words
 from foldline.core.span import Span
 from foldline.core.story import Story
@@ -79,8 +79,8 @@ class Spans:
             facts = reduce(Facts.then, known).since(done).then(facts.without(texts))
         later, after = self.story.deeds(stop, len(history)), first + len(messages)
         now = now_of(history[stop:], later, first=after, start=stop)
-        last, worked = (after - stop + at for at in (len(history) - 1, last_work(history)))
-        return facts.since(later).then(now).ending(last, worked)
+        last, worked = (after - stop + at for at in (last_heard(history), last_work(history)))
+        return facts.since(later).then(now).ending(last, worked, stopped=is_stopped(history))
 
     def _inner(self, messages: Sequence[Message]) -> list[Checkpoint]:
         """Checkpoints among the folded messages: what each was made from is better known than its text."""
@@ -120,14 +120,16 @@ class Spans:
 
     def frame(self, cut: int, span: Span, *, terse: bool = False) -> Frame:
         kept = cut < len(self.ground.messages) and self.options.direction == "up-to"
-        manner, begun = replace(self.options.manner, waits=self.waits(span)), self._is_begun(cut)
+        manner, begun = self.manner(span), self._is_begun(cut)
         text = tersely(manner) if terse else resume(manner, self.options.abilities)
         return Frame(covered(span), "a model", text, kept, self.options.transcript, self.options.plan, begun, terse)
 
-    def waits(self, span: Span) -> bool:
-        """The history ends with a question of the assistant's."""
-        last = self.ground.messages[-1]
-        return last.origin is Origin.ASSISTANT and not last.calls and bool(span.facts.of("approval"))
+    def manner(self, span: Span) -> Manner:
+        """How the agent is told to go on: whether it waits, or was stopped, is seen from how the history ends."""
+        history = self.ground.messages
+        last = history[last_heard(history)]
+        waits = last.origin is Origin.ASSISTANT and not last.calls and bool(span.facts.of("approval"))
+        return replace(self.options.manner, waits=waits, stopped=is_stopped(history))
 
     def _is_begun(self, cut: int) -> bool:
         """The newest user message stands behind the checkpoint, and work on it began before the cut."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from typing import Any
 
 from foldline.core.checkpoints.notes import SNAPSHOT_LENGTH, WHOLE, Composed, notes
@@ -17,7 +18,7 @@ from foldline.core.checkpoints.pieces import LATEST
 from foldline.core.facts import Facts
 from foldline.core.log.extract import VERSION as EXTRACT
 from foldline.core.log.loglines import LogLine
-from foldline.core.said.usertext import own_words
+from foldline.core.said.usertext import idles, own_words
 from foldline.core.summaries.prompts import fill, prompt
 from foldline.core.summaries.summary import Summary, render
 from foldline.core.words.masks import begun
@@ -170,9 +171,10 @@ def _closing(frame: Frame, *, quotes: bool) -> list[str]:
 
 
 def snapshot_of(messages: Sequence[Message], first: int, room: int, size: Callable[[str], int]) -> str:
-    """The last folded messages, each by its beginning, as many as fit."""
+    """The last folded messages with something in them for the agent, each by its beginning, as many as fit."""
     lines: list[str] = []
-    for index in range(len(messages) - 1, max(len(messages) - 1 - SNAPSHOT, -1), -1):
+    told = (index for index in range(len(messages) - 1, -1, -1) if not idles(messages[index]))
+    for index in islice(told, SNAPSHOT):
         more = [line, *lines] if (line := _glance(messages[index], first + index + 1)) else lines
         if size("\n".join(more)) > room:  # measured together: sizes do not add up
             break

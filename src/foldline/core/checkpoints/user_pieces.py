@@ -18,6 +18,7 @@ from operator import itemgetter
 from foldline.core.checkpoints.foreign_summary import retold
 from foldline.core.checkpoints.pieces import LEFT_OUT, PRESSING, RANKS, Piece, on_one_line
 from foldline.core.facts import Fact, Facts
+from foldline.core.log.extract import STANDING
 from foldline.core.log.logtext import below, quoted
 from foldline.core.said.offers import LONGEST
 from foldline.core.said.sentences import bears_rule, sentences, states, turns
@@ -46,11 +47,7 @@ SENT_AGAIN = 40
 _WORD = re.compile(r"[^\W\d_]+")
 _STRETCH = re.compile(r".{1,200}(?=\s|$)|.{1,200}", re.S)
 """A stretch of words in a sentence that does not end."""
-_QUOTES = (
-    "## Goal\nFirst asked: ",
-    "## Immediate Task\nCONTINUE: ",
-    "## Immediate Task\nLAST ASKED, perhaps done: ",
-)
+_QUOTES = ("## Goal\nFirst asked: ", *(f"## Immediate Task\n{lead}: " for lead, _ in STANDING.values()))
 """What precedes the user's words where a summary made without a model quotes them."""
 
 

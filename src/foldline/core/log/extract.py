@@ -59,6 +59,12 @@ nor is a bare address."""
 LAST_STEP = 2
 """The assistant's last words count as what it is doing if they stand in so many messages at the end: otherwise it
 has gone on since."""
+STANDING = {
+    "open": ("CONTINUE", "CONTINUE with what the user asked."),
+    "ended": ("LAST ASKED, perhaps done", "What the user asked is perhaps done."),
+    "stopped": ("STOPPED by the user", "The user stopped the work on what was asked."),
+}
+"""How the latest request stands, before its quotation, and where it is also the first, which is quoted elsewhere."""
 _URL = re.compile(r"\S+://\S+")
 _WORD = re.compile(r"[A-Za-z0-9_'’-]+|[^\W\x00-\x7f]")
 """A word; in scripts without blanks between words each character counts as one."""
@@ -223,11 +229,11 @@ def _task(facts: Facts, length: int) -> str:
         return ""
     doing = facts.first("doing")
     ended = doing is not None and doing.is_ended
+    lead, alone = STANDING["stopped" if asked.is_stopped else "ended" if ended else "open"]
     if first and first.at == asked.at:
-        return "What the user asked is perhaps done." if ended else "CONTINUE with what the user asked."
+        return alone
     question = next((fact.question for fact in facts.of("decision") if fact.at == asked.at and fact.question), "")
     answering = f" (in answer to {quoted(ends(question, length))})" if question else ""
-    lead = "LAST ASKED, perhaps done" if ended else "CONTINUE"
     return f"{lead}: {_quote(asked.text, min(length, REQUEST))}{answering}"
 
 

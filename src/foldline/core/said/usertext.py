@@ -1,6 +1,7 @@
 """The user's own words in a message that travels under the user's name.
 
     Message ── own_words ──> what the user said, or ""
+            ── stops, idles ──> whether the user stopped the agent, or nobody wants anything of it
             ── spoken ─────> the same, and summaries of what was said
             ── retelling ──> a summary that it is, or that a client joined to the user's words
 
@@ -55,6 +56,9 @@ _GOES_ON = ("Summary:", "Analysis:", "<analysis>", "<summary>")
 """How the further parts of such a summary begin."""
 
 
+_STOPPED = re.compile(r"^\[Request interrupted by user[^\]\n]{0,40}\][ \t]*$|<turn_aborted>", re.M)
+"""How Claude Code and Codex tell that the user stopped the agent."""
+
 _GUIDES = re.compile(
     r"\s*(?:(?:# AGENTS\.md instructions for [^\n]*\n\s*)?<(?:INSTRUCTIONS|user_instructions)>\s*[^<\s]"
     r"|<system-reminder>\n(?:(?!</?system-reminder>|# claudeMd\n)[^\n]*\n){0,60}# claudeMd\n)"
@@ -105,6 +109,22 @@ def own_words(message: Message) -> str:
     parts = _divided(message)
     behind = (text.removeprefix(_retelling(text)) if is_summary else text for text, is_summary in parts)
     return "\n".join(filter(None, map(strip, behind)))
+
+
+def stops(message: Message) -> bool:
+    """The client tells in it that the user stopped the agent, and the user says nothing."""
+    return _is_the_clients(message) and _STOPPED.search(message.text) is not None
+
+
+def idles(message: Message) -> bool:
+    """There is nothing in it for the agent: reminders, and commands that the client itself carried out."""
+    return _is_the_clients(message) and _STOPPED.search(message.text) is None
+
+
+def _is_the_clients(message: Message) -> bool:
+    if message.role != "user" or message.origin not in (Origin.USER, Origin.PROGRAM):
+        return False
+    return all(type(part) is Text for part in message.parts) and not retells(message) and not strip(message.text)
 
 
 def _divided(message: Message) -> Iterator[tuple[str, bool]]:
