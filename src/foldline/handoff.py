@@ -19,12 +19,14 @@ from foldline.core.checkpoints.returned import Returned, recognised
 from foldline.core.checkpoints.user_pieces import LONG_MESSAGE
 from foldline.core.counting.meter import Meter
 from foldline.core.effects import Effect, Known, Tell
+from foldline.core.facts import Facts
 from foldline.core.fold import newest_user
 from foldline.core.ground import Given, Ground, ground_of
 from foldline.core.history.skeleton import Chain
 from foldline.core.options import Options
 from foldline.core.receipt import Attempt
 from foldline.core.resume import resume
+from foldline.core.said.usertext import own_words
 from foldline.core.span import Span
 from foldline.core.spans import Spans, covered
 from foldline.core.story import Story
@@ -47,6 +49,8 @@ SHARES = (0.96, 0.7, 0.4)
 """Shares of the room that are aimed at, until it fits: joined texts have a few tokens more than their parts, and the
 shorter a text, the more of it cannot be left out."""
 LATEST = "## The user's latest message, word for word"
+WORDS = frozenset({"user", "rule", "decision"})
+"""Facts that are words of a message: they are not repeated where it stands at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +75,8 @@ def steps(given: Conversation, options: Options, meter: Meter, to: int) -> Gener
         return round(meter.text(text) * meter.ratio)
 
     ground, story = yield from _ground(given, options)
-    matter, latest = _matter(Spans(ground, options, story)), _latest(ground)
-    bare, ended = _Sheet(to, size), _Sheet(to, size, f"{LATEST}\n{latest}")
+    matter, (latest, name) = _matter(Spans(ground, options, story)), _latest(ground)
+    bare, ended = _Sheet(to, size), _Sheet(to, size, f"{LATEST}\n{latest}", name)
     is_short = size(ended.end) <= to * LATEST_SHARE
     sheet = ended if is_short and len(latest) > LONG_MESSAGE else bare
     written, composed = yield from _drafts(matter, options, sheet)
@@ -99,16 +103,22 @@ class _Matter:
 
 @dataclass(frozen=True, slots=True)
 class _Sheet:
-    """What is written on: how many tokens it holds, how they are counted, and what stands at its end."""
+    """What is written on: how many tokens it holds, how they are counted, what stands at its end, and the name of the
+    message of which that is the text."""
 
     to: int
     size: Callable[[str], int]
     end: str = ""
+    ends_with: str = ""
 
     @property
     def room(self) -> int:
         """Tokens for what stands above its end."""
         return self.to - self.size(self.end)
+
+    def shows(self, name: str) -> bool:
+        """It ends with that message, word for word."""
+        return bool(name) and name == self.ends_with
 
     def whole(self, text: str) -> str:
         """A text on it."""
@@ -176,13 +186,16 @@ def _part(room: int, frame: Frame, share: float, sheet: _Sheet) -> int:
 def _composed(matter: _Matter, written: Written, room: int, sheet: _Sheet) -> Composed:
     span, frame = matter.span, replace(matter.frame, author=written.author)
     snapshot = snapshot_of(span.messages, span.first, int(room * SNAPSHOT_SHARE), sheet.size)
-    return compose(written.summary, span.facts, matter.ledger, snapshot, frame, room, sheet.size)
+    told = (fact.kind in WORDS and not fact.attached and sheet.shows(fact.source) for fact in span.facts.facts)
+    facts = Facts(tuple(fact for fact, again in zip(span.facts.facts, told, strict=True) if not again))
+    return compose(written.summary, facts, matter.ledger, snapshot, frame, room, sheet.size)
 
 
-def _latest(ground: Ground) -> str:
-    """What the user said last, as far as it is not behind a checkpoint."""
+def _latest(ground: Ground) -> tuple[str, str]:
+    """What the user said last, as far as it is not behind a checkpoint, and the name of that message."""
     at = newest_user(ground.messages[ground.begin :])
-    return ground.messages[ground.begin + at].text.strip() if at is not None else ""
+    message = ground.messages[ground.begin + at] if at is not None else None
+    return (own_words(message), message.identity) if message else ("", "")
 
 
 def _stands_in(text: str, said: str) -> bool:

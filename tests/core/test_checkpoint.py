@@ -13,7 +13,9 @@ from foldline.core.checkpoints.checkpoint import Checkpoint, Frame, Recipe, comp
 from foldline.core.checkpoints.notes import Composed
 from foldline.core.counting.estimate import estimate
 from foldline.core.facts import Fact, Facts
+from foldline.core.log.extract import VERSION as EXTRACT
 from foldline.core.log.loglines import LogLine
+from foldline.core.resume import Manner, resume
 from foldline.core.summaries.summary import Section, Summary, render
 from foldline.core.work.ledger import Command, Ledger
 from foldline.model import REF_LENGTH, Message, Origin, Text, ToolCall, ToolResult
@@ -128,6 +130,20 @@ def test_without_snapshot_tail_or_transcript_nothing_is_said_of_them():
     plain = composed(snapshot="", frame=replace(FRAME, kept_tail=False)).text
     assert "latest messages before" not in plain
     assert len(plain) < len(composed(snapshot="").text)
+
+
+@pytest.mark.parametrize("task", ["", "CONTINUE: port it"])
+@pytest.mark.parametrize("latest", ["", "[3 user] port it"])
+@pytest.mark.parametrize("log", ["", "Ported half of it."])
+def test_how_to_go_on_names_only_what_is_there(task, latest, log):
+    sections = (*SUMMARY.sections, Section("context", "Work Log", log), Section("immediate", "Immediate Task", task))
+    extracted = Summary("checkpoint", tuple(section for section in sections if section.text), EXTRACT)
+    frame = replace(FRAME, resume=resume(Manner()))
+    text = composed(summary=extracted, snapshot=latest, frame=frame).text
+    assert ("the immediate task" in text) is bool(task)
+    assert ("a snapshot or a log" in text) is bool(latest or log)
+    written = composed(summary=replace(extracted, version="v1"), snapshot=latest, frame=frame).text
+    assert ("a snapshot or a log" in written) is bool(latest)
 
 
 @given(st.integers(0, 3_000), st.integers(0, 60))

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from foldline.core.resume import KINDS, Abilities, Manner, resume, tersely
+from foldline.core.resume import KINDS, LATEST, SNAPSHOT, TASK, Abilities, Manner, naming, resume, tersely
 from foldline.core.summaries.prompts import prompt
 
 ALL = Abilities(search=True, plan=True, memory_files=("TOOLS.md", "USER.md"), standards=("CODE.md",))
@@ -127,6 +127,17 @@ def test_no_place_and_no_gap_is_left(kind, silent, approval, questions, abilitie
     assert "$" not in text
     assert "\n\n\n" not in text
     assert text == text.strip()
+
+
+def test_what_the_notes_lack_is_not_named():
+    texts = [resume(Manner(kind, silent), ALL) for kind, silent in kinds] + [tersely(Manner())]
+    for name in (TASK, LATEST, SNAPSHOT):
+        assert any(name in text for text in texts)
+    for text in texts:
+        bare = naming(text, task=False, latest=False)
+        assert not any(word in bare for word in ("immediate", "snapshot", "log"))
+        assert len(bare) <= len(text)
+        assert naming(text, task=True, latest=True) == text
 
 
 def test_all_ten_differ():

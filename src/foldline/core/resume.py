@@ -19,6 +19,11 @@ Kind: TypeAlias = Literal["regular", "mid-loop", "emergency", "post-tool", "manu
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
+TASK = "the immediate task"
+LATEST, SNAPSHOT = "; a snapshot or a log in them shows the latest messages", " and the snapshot"
+"""How the prompts name what the notes above them may lack."""
+
+
 @dataclass(frozen=True, slots=True)
 class Abilities:
     """The means the agent has: its search, plan and memory tools, and the names of memory files."""
@@ -63,6 +68,13 @@ def resume(manner: Manner, abilities: Abilities | None = None) -> str:
     elif not manner.questions:
         pieces.append(prompt("resume-no-questions").text)
     return "\n\n".join(pieces)
+
+
+def naming(text: str, *, task: bool, latest: bool) -> str:
+    """The text for notes that have an immediate task and the latest messages, or lack them: it names nothing that is
+    not there."""
+    text = text if task else text.replace(TASK, "the task")
+    return text if latest else text.replace(LATEST, "").replace(SNAPSHOT, "")
 
 
 def tersely(manner: Manner) -> str:

@@ -18,6 +18,7 @@ from foldline.core.checkpoints.pieces import LATEST
 from foldline.core.facts import Facts
 from foldline.core.log.extract import VERSION as EXTRACT
 from foldline.core.log.loglines import LogLine
+from foldline.core.resume import naming
 from foldline.core.said.usertext import idles, own_words
 from foldline.core.summaries.prompts import fill, prompt
 from foldline.core.summaries.summary import Summary, render
@@ -133,6 +134,9 @@ def compose(
     An extracted summary has the commands in its work log.
     """
     quotes = summary.version == EXTRACT
+    has_log = quotes and bool(summary.get("context"))
+    going_on = naming(frame.resume, task=bool(summary.immediate_task), latest=bool(snapshot) or has_log)
+    frame = replace(frame, resume=going_on)
     ledger = replace(ledger, commands=()) if quotes else ledger
     before = [_opening(frame, quotes=quotes), render(summary)]
     latest = f"## {LATEST}\n{snapshot}" if snapshot else ""
