@@ -168,8 +168,8 @@ def _said(writer: _Writer, name: bytes, codec: int, size: int, data: bytes) -> R
 
 def _plans(writer: _Writer, refs: set[str], *, everything: bool) -> None:
     """Plans of the checkpoints that were written; those that only shorten results belong to no session."""
-    inner = "(SELECT max(time) FROM active WHERE plan = plans.id) AS active"
-    for row in _dicts(writer.connection, f"scope, skeleton, checkpoint, ready, data, time, {inner}", "plans"):
+    table = "plans LEFT JOIN (SELECT plan, max(time) AS active FROM active GROUP BY plan) ON plan = id"
+    for row in _dicts(writer.connection, "scope, skeleton, checkpoint, ready, data, time, active", table):
         if row["checkpoint"] in refs or (everything and not row["checkpoint"]):
             writer.line("plan", **row)
     for row in _dicts(writer.connection, "checkpoint, undone, time", "undone"):

@@ -36,12 +36,14 @@ def verify(connection: sqlite3.Connection) -> Iterator[Trouble]:
 
 @dataclass(slots=True)
 class _Seen:
-    """What was found out so far: blobs that are not to be read again, and nodes that were looked at."""
+    """What was found out so far: blobs that are not to be read again, nodes that were looked at; and what is told."""
 
     bad: set[int] = field(default_factory=set)
     masked: set[int] = field(default_factory=set)
     absent: set[int] = field(default_factory=set)
     nodes: set[int] = field(default_factory=set)
+    results: dict[tuple[int, int], list[tuple[str, int]]] = field(default_factory=dict)
+    """Which tool results each message has by the index of them, with their parts; by node and blob."""
 
     def unread(self, blob: int) -> bool:
         return blob in self.bad or blob in self.absent
@@ -101,6 +103,8 @@ def _named(connection: sqlite3.Connection, blob: int, name: bytes, what: str) ->
 def _sessions(connection: sqlite3.Connection, seen: _Seen) -> Iterator[Trouble]:
     rows = connection.execute("SELECT id, name, leaf, messages, scope, project, root, forked FROM sessions").fetchall()
     known = {row[0] for row in rows}
+    for node, blob, ref, part in connection.execute("SELECT node, blob, ref, part FROM results"):
+        seen.results.setdefault((node, blob), []).append((ref, part))  # asked for one by one, each is a whole scan
     for _, name, leaf, count, scope, project, root, forked in rows:
         steps = ways.path(connection, leaf)
         if len(steps) != count or not steps or steps[0].node != root:
@@ -125,7 +129,7 @@ def _history(
             if not one.hash:
                 yield _trouble(step, f"the bytes of one of its versions are missing (blob {one.blob})")
             elif not seen.unread(one.blob):
-                yield from _version(connection, one, whose, placed, masked=one.blob in seen.masked)
+                yield from _version(connection, one, whose, placed, seen)
 
 
 @dataclass(slots=True)
@@ -156,7 +160,7 @@ def _versions(connection: sqlite3.Connection, step: ways.Step) -> Iterator[ways.
 
 
 def _version(
-    connection: sqlite3.Connection, step: ways.Step, whose: tuple[str, str], placed: _Placed, *, masked: bool
+    connection: sqlite3.Connection, step: ways.Step, whose: tuple[str, str], placed: _Placed, seen: _Seen
 ) -> Iterator[Trouble]:
     key, own = connection.execute("SELECT key, blob FROM nodes WHERE id = ?", (step.node,)).fetchone()
     try:
@@ -165,27 +169,21 @@ def _version(
     except _READING as error:
         yield _trouble(step, f"it cannot be read: {error}")
         return
-    if masked:
+    if step.blob in seen.masked:
         return
     if own == step.blob and (message.role, message.origin.value) != (step.role, step.origin):
         yield _trouble(step, f"it is stored as the {step.origin}'s and says the {message.origin.value}'s")
     if key not in derived:
         yield _trouble(step, "its words no longer give the key that it is found by")
-    yield from _results(connection, step, message)
+    for ref, number in seen.results.get((step.node, step.blob), ()):
+        part = message.parts[number] if 0 <= number < len(message.parts) else None
+        if not isinstance(part, ToolResult) or part.ref != ref:
+            yield Trouble("result", ref, f"message {step.hash.hex()[:REF_LENGTH]} has no such result")
 
 
 def _roots(message: Message, dialect: str, scope: str, project: str) -> set[bytes]:
     """The keys of a first message: of any project's, and of its own project's alone."""
     return {root_key(scope, dialect, message), root_key(scope, dialect, message, project)}
-
-
-def _results(connection: sqlite3.Connection, step: ways.Step, message: Message) -> Iterator[Trouble]:
-    for ref, number in connection.execute(
-        "SELECT ref, part FROM results WHERE node = ? AND blob = ?", (step.node, step.blob)
-    ):
-        part = message.parts[number] if 0 <= number < len(message.parts) else None
-        if not isinstance(part, ToolResult) or part.ref != ref:
-            yield Trouble("result", ref, f"message {step.hash.hex()[:REF_LENGTH]} has no such result")
 
 
 def _trouble(step: ways.Step, what: str) -> Trouble:
