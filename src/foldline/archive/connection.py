@@ -190,8 +190,11 @@ class Store:
             self._changed()
         if self._connection is None:
             before = self.file
-            with _opening, place.holding(self.path, self.wait):
-                self._connection = self._open_patiently()
+            try:
+                with _opening, place.holding(self.path, self.wait):
+                    self._connection = self._open_patiently()
+            except OSError as error:
+                raise wording(error, self.path) from error
             if before not in (None, self.file):
                 self._changed()
         return self._connection
@@ -231,6 +234,8 @@ class Store:
                 self.readonly = "a newer Foldline wrote this file; upgrade to write to it"
                 connection.execute("PRAGMA query_only = ON")
             schema.must_be_whole(connection)
+            for end in place.SIDES:
+                place.shut(place.beside(self.path, end))
             self.limit(connection)
         except BaseException:
             connection.close()
@@ -306,8 +311,10 @@ _SORTS: dict[int, tuple[type[ArchiveError], str]] = {
 }
 
 
-def wording(error: sqlite3.Error, path: Path, cap: int | None = None) -> ArchiveError:
-    """The error in our words, with SQLite's own in brackets."""
+def wording(error: sqlite3.Error | OSError, path: Path, cap: int | None = None) -> ArchiveError:
+    """The error in our words, with SQLite's or the system's own in brackets."""
+    if isinstance(error, OSError):
+        return Full(f"{path} cannot be used; give a path that can be read and written ({error.strerror})")
     code = getattr(error, "sqlite_errorcode", None) or 0
     if code == sqlite3.SQLITE_IOERR_SHORT_READ:
         code = sqlite3.SQLITE_CORRUPT

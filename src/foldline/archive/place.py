@@ -14,7 +14,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from foldline.errors import ArchiveError, Busy, Corrupt, Full
@@ -85,10 +85,23 @@ def rescue_waits(path: Path) -> bool:
     return beside(path, RESCUE).exists() or (size_of(path) == 0 and size_of(beside(path, SIDES[0])) > 0)
 
 
+def make(path: Path) -> None:
+    """Makes an empty file that only its owner can read. Raises OSError, also where one is there."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
+
+
+def shut(path: Path) -> None:
+    """Takes away what others may do with a file of this user. Raises OSError where that cannot be."""
+    with suppress(FileNotFoundError):
+        found = os.lstat(path)
+        if stat.S_ISREG(found.st_mode) and found.st_mode & 0o077 and found.st_uid == os.getuid():
+            path.chmod(0o600)
+
+
 def made_safe(path: Path) -> str:
     """Makes the file for its owner alone, if it is not there. Says why it cannot be written, if it cannot."""
     try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
+        make(path)
     except FileExistsError:
         return _checked(path)
     except OSError as error:
@@ -108,8 +121,10 @@ def _checked(path: Path) -> str:
         raise ArchiveError(f"{path} is no regular file; give the archive a path of its own")
     if found.st_size == 1:  # SQLite takes that for none
         raise not_ours(path)
-    if found.st_mode & 0o077 and found.st_uid == os.getuid():
-        path.chmod(0o600)
+    try:
+        shut(path)
+    except OSError as error:
+        return f"others can read it, and that cannot be changed ({error.strerror})"
     if not os.access(path, os.R_OK | os.W_OK):
         return "the file cannot be opened for writing (Permission denied)"
     return "" if os.access(path.parent, os.W_OK) else f"the folder {path.parent} is read-only"

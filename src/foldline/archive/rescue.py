@@ -20,7 +20,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from foldline.archive import place, salvage, schema
-from foldline.archive.connection import Store
+from foldline.archive.connection import Store, wording
 from foldline.archive.nodes import Indexer
 from foldline.archive.place import RESCUE, SIDES, Damaged, beside
 from foldline.archive.wreck import was_archive
@@ -34,6 +34,13 @@ _PAGE = 4096
 
 def rescue(path: Path, store: Store | None, error: Damaged, index: Indexer | None, wait: float) -> tuple[Notice, ...]:
     """Replaces a damaged file. What came of it; nothing when another process has done it meanwhile."""
+    try:
+        return _rescued(path, store, error, index, wait)
+    except (OSError, sqlite3.Error) as failed:  # it is gone on with when the archive is opened next
+        raise wording(failed, path) from failed
+
+
+def _rescued(path: Path, store: Store | None, error: Damaged, index: Indexer | None, wait: float) -> tuple[Notice, ...]:
     found = store.file if store is not None else place.file_at(path)
     if store is not None:
         store.let_go()
@@ -94,13 +101,15 @@ def _link(path: Path, aside: Path) -> None:
 def _renewed(path: Path, aside: Path, index: Indexer | None) -> salvage.Salvaged:
     copy, new = beside(path, _READING), beside(path, _NEW)
     _clear(copy, new)
-    _copy(aside, copy)
-    os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-    with closing(sqlite3.connect(new, isolation_level=None)) as connection:
-        schema.migrate(connection)
-        told = salvage.salvage(copy, connection, index)
-    os.replace(new, path)
-    _clear(copy, new)
+    try:
+        _copy(aside, copy)
+        place.make(new)
+        with closing(sqlite3.connect(new, isolation_level=None)) as connection:
+            schema.migrate(connection)
+            told = salvage.salvage(copy, connection, index)
+        os.replace(new, path)
+    finally:
+        _clear(copy, new)
     _sync(path.parent)
     return told
 
@@ -109,8 +118,8 @@ def _copy(aside: Path, copy: Path) -> None:
     """The copy is as long as its header says, so that SQLite reads what is left of a file that was cut off."""
     for end in ("", SIDES[0]):
         if beside(aside, end).exists():
+            place.make(beside(copy, end))
             shutil.copyfile(beside(aside, end), beside(copy, end))
-    copy.chmod(0o600)
     with copy.open("r+b") as file:
         head = file.read(32)
         page = int.from_bytes(head[16:18], "big") or _PAGE

@@ -1,0 +1,136 @@
+"""Where the file lies: places that cannot be used, modes that cannot be changed, copies that only the owner reads."""
+
+import errno
+import fcntl
+import os
+import resource
+import shutil
+
+import pytest
+from tests.nobody import NOBODY, as_nobody
+
+from foldline import Archive, Budget, Compactor
+from foldline.conformance import talk
+from foldline.errors import Full
+
+from .crashing import child, heard
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "folder" / "archive.db"
+
+
+def kept(path, turns=3):
+    """A closed archive with a conversation in it."""
+    archive, conversation = Archive(path), talk(turns=turns).conversation()
+    archive.keep(conversation)
+    archive.close()
+    return conversation
+
+
+def mode(path):
+    return path.stat().st_mode & 0o777
+
+
+def refusing(code):
+    def refuse(*_, **__):
+        raise OSError(code, os.strerror(code))
+
+    return refuse
+
+
+def modes_at(stage, monkeypatch):
+    """The modes of what a function has copied, by the name of the copy."""
+    found, does = {}, getattr(shutil, stage)
+
+    def looked_at(one, other):
+        does(one, other)
+        found[other.name] = mode(other)
+
+    monkeypatch.setattr(shutil, stage, looked_at)
+    return found
+
+
+def turn(path):
+    """The codes of the notices of a turn for which the folder was closed behind an open archive."""
+    archive = Archive(path)
+    archive.keep(talk().conversation())
+    path.parent.chmod(0)
+    fitted = Compactor(Budget(window=100_000), archive=archive).fit(talk(turns=9).request())
+    assert fitted.messages == talk(turns=9).request()["messages"]
+    path.parent.chmod(0o700)
+    archive.keep(talk(turns=9).conversation())
+    return {notice.code for notice in fitted.receipt.notices}, archive.sessions()[0].messages
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs another user")
+def test_row_02_a_folder_that_is_closed_meanwhile_costs_nobody_the_turn(path, tmp_path):
+    for parent in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+        parent.chmod(0o755)
+    path.parent.mkdir()
+    os.chown(path.parent, NOBODY, NOBODY)
+    assert as_nobody(lambda: turn(path)) == "({'archive-failed'}, 27)"
+
+
+def test_row_02_what_the_system_refuses_is_said_as_our_own(path, monkeypatch):
+    with pytest.raises(Full, match=r"cannot be used; give a path that can be read and written \(File name too long\)"):
+        Archive(path.with_name("x" * 300))
+    monkeypatch.setattr(fcntl, "flock", refusing(errno.ENOSYS))
+    with pytest.raises(Full, match="Function not implemented"):
+        Archive(path)
+
+
+def test_row_02_a_disk_that_was_made_read_only_is_read_whatever_the_modes_on_it(path, monkeypatch):
+    kept(path)
+    path.chmod(0o644)
+    monkeypatch.setattr(os, "chmod", refusing(errno.EROFS))
+    archive = Archive(path)
+    assert archive.sessions()[0].messages == 9
+    with pytest.raises(Full, match=r"others can read it, and that cannot be changed \(Read-only file system\)"):
+        archive.keep(talk(turns=5).conversation())
+
+
+def test_row_02_a_rescue_for_which_there_is_no_room_costs_nobody_the_turn(path):
+    kept(path, turns=50)
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+
+    def work(say):
+        limit = len(data) // 4
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        try:
+            Archive(path)
+        except Full as error:
+            say("it said: cannot be used" if "cannot be used" in str(error) else f"it said: {error}")
+
+    assert heard(*child(work)) == ([("it", "said:", "cannot", "be", "used")], 0)
+    left = {one.name for one in path.parent.iterdir()}
+    assert left == {f"archive.db.rescue{end}" for end in ("", "-wal", "-shm")}, "no copy takes up the room"
+    assert [notice.code for notice in Archive(path).notices] == ["archive-damaged"]
+
+
+def test_row_43_commits_that_others_could_read_are_closed_to_them(path):
+    first = Archive(path)
+    first.keep(talk().conversation())
+    for name in ("archive.db", "archive.db-wal", "archive.db-shm"):
+        path.with_name(name).chmod(0o644)
+    Archive(path)
+    assert {one.name: mode(one) for one in path.parent.iterdir()} == {
+        "archive.db": 0o600,
+        "archive.db-wal": 0o600,
+        "archive.db-shm": 0o600,
+    }
+
+
+def test_row_43_nobody_else_can_read_what_a_rescue_copies(path, monkeypatch):
+    kept(path, turns=50)
+    heard(*child(lambda _: (Archive(path).keep(talk(turns=51).conversation()), os.kill(os.getpid(), 9))))
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    found = modes_at("copyfile", monkeypatch)
+    before = os.umask(0)
+    try:
+        assert [notice.code for notice in Archive(path).notices] == ["archive-damaged"]
+    finally:
+        os.umask(before)
+    assert found == {"archive.db.reading": 0o600, "archive.db.reading-wal": 0o600}
