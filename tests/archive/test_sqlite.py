@@ -9,6 +9,7 @@ import sys
 import tempfile
 import textwrap
 import threading
+import time
 import zlib
 from itertools import pairwise, takewhile
 
@@ -297,6 +298,24 @@ def test_row_04_an_archive_that_another_process_holds_is_busy_and_the_turn_goes_
     holder.execute("COMMIT")
     archive.keep(talk(turns=30).conversation())
     assert archive.sessions()[0].messages == 90
+
+
+def test_row_04_threads_that_queue_for_a_held_archive_do_not_wait_one_after_the_other(path):
+    kept(path)
+    archive, holder, waits = Archive(path, wait=0.4), raw(path), []
+    holder.execute("BEGIN IMMEDIATE")
+
+    def work(number):
+        since = time.monotonic()
+        with pytest.raises(Busy):
+            archive.keep(talk(turns=30 + number).conversation())
+        waits.append(time.monotonic() - since)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(12)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert len(waits) == 12
+    assert max(waits) < 3, "a third of what it is when each begins to wait behind the other"
 
 
 def keeping(path, number, count, queue):

@@ -26,6 +26,8 @@ __all__ = ["WAIT", "Damaged", "Moved", "Store", "wording"]
 
 WAIT = 5.0
 """Seconds to wait for another process to let go of the file."""
+_LEAST = 0.1
+"""Seconds that a thread waits for one when it has waited that long for another thread: some commits' time."""
 _ANY = (1 << 32) - 2
 """The most pages that a database can have."""
 _PRIMARY = 0xFF
@@ -56,6 +58,8 @@ class Store:
         self.suspect: ArchiveError | None = None
         """An error that a damaged file could be the cause of."""
         self._depth = 0
+        self._queued = 0.0
+        """Seconds that whoever holds the lock has waited for it."""
         self.readonly = ""
         """Why nothing can be written, if so."""
         self._lock = threading.RLock()
@@ -75,8 +79,18 @@ class Store:
         """One transaction: all of it is durable when the block ends, or none of it ever was."""
         with self._held() as connection:
             self._must_be_writable()
-            with self._transaction(connection):
+            left = max(min(_LEAST, self.wait), self.wait - self._queued)
+            with self._waiting(connection, left), self._transaction(connection):
                 yield connection
+
+    @contextmanager
+    def _waiting(self, connection: sqlite3.Connection, seconds: float) -> Iterator[None]:
+        """The connection waits so long for other processes while the block lasts."""
+        connection.execute(f"PRAGMA busy_timeout = {int(1000 * seconds)}")
+        try:
+            yield
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {int(1000 * self.wait)}")
 
     @contextmanager
     def apart(self) -> Iterator[sqlite3.Connection]:
@@ -141,7 +155,10 @@ class Store:
     def _held(self) -> Iterator[sqlite3.Connection]:
         if self._pid != os.getpid():
             self._after_fork()
+        since = time.monotonic()
         with self._lock:
+            if not self._depth:
+                self._queued = time.monotonic() - since
             self._depth += 1
             try:
                 with self._worded():
@@ -280,12 +297,8 @@ class Store:
 
     def at_once(self, work: Callable[[sqlite3.Connection], None]) -> None:
         """Like `tidying`, and Busy where another process would have to be waited for."""
-        with self.tidying() as connection:
-            connection.execute("PRAGMA busy_timeout = 0")
-            try:
-                work(connection)
-            finally:
-                connection.execute(f"PRAGMA busy_timeout = {int(1000 * self.wait)}")
+        with self.tidying() as connection, self._waiting(connection, 0):
+            work(connection)
 
     def close(self) -> None:
         """Lets go of the file. Nothing can be done with the archive afterwards; closing it again is no error."""
