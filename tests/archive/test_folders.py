@@ -125,6 +125,14 @@ def test_a_file_that_grows_line_by_line_ends_as_if_read_once(write, cuts):
         whole.close()
 
 
+def test_the_last_step_does_not_wait_for_a_time_that_a_wrong_clock_named(archive, tmp_path):
+    wrong = agents.LONG_AGO + 10 * 365 * 86_400
+    path = agents.put(tmp_path / "s.jsonl", agents.claude(1), wrong)
+    assert Importer(archive, read, clock=lambda: wrong + 1).bring([path]).waiting
+    assert Importer(archive, read, clock=lambda: agents.LONG_AGO).bring([path]).messages > 0, "it was set back"
+    assert Importer(archive, pytest.fail, clock=lambda: agents.LONG_AGO).bring([path]).unchanged == 1
+
+
 def test_the_last_step_waits_until_it_is_whole(archive, tmp_path):
     rows, now = agents.claude(1), agents.LONG_AGO
     path = agents.put(tmp_path / "s.jsonl", rows[:3])

@@ -97,8 +97,9 @@ class Importer:
         return whole
 
     def _one(self, item: Item, known: _Known | None) -> Brought:
-        same = known is not None and known.stamp == item.stamp
-        if (known and same and not 0 < known.due <= self._clock()) or self._broken.get(item.name) == item.stamp:
+        same, now = known is not None and known.stamp == item.stamp, self._clock()
+        waits = known is not None and now < known.due <= now + OPEN  # what is due later than that is of another clock
+        if (known and same and (waits or not known.due)) or self._broken.get(item.name) == item.stamp:
             return Brought(1, unchanged=1)
         try:
             first = self._read(item.given())
