@@ -15,6 +15,7 @@ import sys
 import tempfile
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -975,3 +976,13 @@ def another_user_reads(folder):
         return said
 
     assert "1. one" in as_nobody(work)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs another user")
+def test_a_plan_of_another_user_can_be_read_and_stays_as_open_as_it_was(agenda, tmp_path):
+    for parent in (tmp_path, *takewhile(lambda one: "pytest" in str(one), tmp_path.parents)):
+        parent.chmod(0o755)
+    agenda.call("create", title="shown", tasks=["one"])
+    os.chmod(agenda.path, 0o644)
+    assert "1. one" in as_nobody(lambda: Agenda(agenda.path).call("start").text)
+    assert stat.S_IMODE(os.stat(agenda.path).st_mode) == 0o644

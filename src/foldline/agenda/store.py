@@ -136,8 +136,12 @@ def _guard(path: Path) -> None:
         mode = os.fstat(file).st_mode
         if not stat.S_ISREG(mode):
             raise ArchiveError(f"{path} is not a file; name another place for the agenda")
-        if mode & 0o077:
-            os.fchmod(file, 0o600)
+        try:
+            if mode & 0o077:
+                os.fchmod(file, 0o600)
+        except OSError:
+            if os.access(path, os.W_OK):  # else it can be read all the same: it is another's, or on a read-only disk
+                raise
     finally:
         os.close(file)
     if new:
