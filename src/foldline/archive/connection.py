@@ -269,8 +269,10 @@ class Store:
         """A file that cannot be written can be read all the same, also where its folder takes no lock files."""
         try:
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-        except sqlite3.OperationalError:
+        except sqlite3.OperationalError as error:
             connection.close()
+            if isinstance(wording(error, self.path), Busy):  # without a lock it would be read while it is written
+                raise
             connection = self._connect("ro", "&immutable=1")
         schema.must_be_ours(connection)
         if schema.version_of(connection) == 0:
