@@ -10,10 +10,7 @@ import sys
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
-import aiohttp
 import pytest
-from aiohttp import web
-from tests.proxy.client import proxy
 
 from foldline import Archive, Budget, Compactor
 from foldline.cli.main import run
@@ -337,47 +334,6 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(FoldlineError, match=r"foldline\[proxy\]"):
         serve._needed()
-
-
-@pytest.mark.anyio
-async def test_a_websocket_passes_untouched_and_not_for_web_pages(provider):
-    async def echo(request, _):
-        socket = web.WebSocketResponse()
-        await socket.prepare(request)
-        async for frame in socket:
-            if frame.type is aiohttp.WSMsgType.TEXT:
-                await socket.send_str("heard " + frame.data)
-            else:
-                await socket.send_bytes(frame.data[::-1])
-        return socket
-
-    async with proxy(provider) as client:
-        provider.scripts = [echo, echo]
-        url = client.base + "/v1/responses?model=x"
-        async with client.session.ws_connect(url, headers={"authorization": "Bearer k"}) as socket:
-            await socket.send_str("hello")
-            assert await socket.receive_str() == "heard hello"
-            await socket.send_bytes(b"abc")
-            assert await socket.receive_bytes() == b"cba"
-        assert provider.got[0].headers["authorization"] == "Bearer k"
-        for bad in (
-            {"url": url, "headers": {"origin": "https://evil.example"}},
-            {"url": url.replace("/test/", "/no/")},
-        ):
-            with pytest.raises(aiohttp.WSServerHandshakeError):
-                await client.session.ws_connect(**bad)
-        assert len(provider.got) == 1
-
-
-@pytest.mark.anyio
-@pytest.mark.parametrize("name", ["codex_exec", "codex-tui", "codex_cli_rs"])
-async def test_codex_is_asked_to_do_without_a_websocket(provider, name):
-    """It has the whole history, and sends it by HTTP when it hears this."""
-    async with proxy(provider) as client:
-        with pytest.raises(aiohttp.WSServerHandshakeError) as declined:
-            await client.session.ws_connect(client.base + "/v1/responses", headers={"originator": name})
-        assert declined.value.status == 426
-        assert provider.got == []
 
 
 @pytest.mark.anyio

@@ -14,20 +14,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, MutableMapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
-from foldline.errors import ProxyError, TooLarge
+from foldline.errors import TooLarge, UpstreamNotAllowed
 from foldline.model import Conversation, Notice
 from foldline.proxy import headers as heads
 from foldline.proxy import routes
 from foldline.proxy.beside import Kept
 from foldline.proxy.bodies import Crowded, Gone, Pool, Receive, take
 from foldline.proxy.calls import Call, added, nothing, onward, refusal, say
-from foldline.proxy.forward import Forwarder
+from foldline.proxy.forward import REDIRECT, Forwarder
 from foldline.proxy.guard import Guard, Refusal
 from foldline.proxy.health import PAGES, Health, log_failure, pages, what_failed
 from foldline.proxy.relay import Cut, Outcome, Relay, Send
@@ -81,7 +81,7 @@ class Door:
         query, headers = bytes(scope["query_string"]), list(scope["headers"])
         try:
             url = self._upstreams.url(upstream, path or b"/", query)
-        except ProxyError as error:
+        except UpstreamNotAllowed as error:
             self._health.refused(403)
             return await say(send, 403, shaped(upstream.dialect, 403, str(error)))
         route = routes.find(scope["method"], path, query, headers, upstream.dialect)
@@ -263,8 +263,7 @@ class Door:
         answer = await self._forward.send(call.upstream, call.url, call.scope["method"], headers, body)
         if 300 <= answer.status < 400 and answer.status != 304:
             answer.close()
-            said = f"the provider {call.upstream.shown} answers with a redirect, which is not followed"
-            raise Unwelcome(502, f"{said}; check its URL")
+            raise Unwelcome(502, f"the provider {call.upstream.shown} {REDIRECT}")
         return answer
 
     async def _settled(self, kept: Kept | None) -> None:
@@ -347,14 +346,15 @@ class Door:
     async def _socket(self, entry: Any, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         from foldline.proxy import tunnel
 
-        upstream = None if isinstance(entry, Refusal) else self._upstreams.get(entry.name)
-        if upstream is None:
+        upstream, url = None if isinstance(entry, Refusal) else self._upstreams.get(entry.name), ""
+        with suppress(UpstreamNotAllowed):
+            url = self._upstreams.url(upstream, entry.path or b"/", bytes(scope["query_string"])) if upstream else ""
+        if upstream is None or not url:
             self._health.refused(403)
             await send({"type": "websocket.close", "code": 1008})
             return
         self._forward = self._forward or Forwarder()
-        url = self._upstreams.url(upstream, entry.path or b"/", bytes(scope["query_string"]))
-        await tunnel.run(self._forward.session, url, scope, receive, send)
+        await tunnel.run(self._forward, upstream, url, scope, receive, send)
 
     @property
     def rooms(self) -> Rooms:
@@ -381,5 +381,4 @@ def _connection_errors() -> tuple[type[Exception], ...]:
     return (aiohttp.ClientError, ConnectionError)
 
 
-Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 __all__ = ["Door"]

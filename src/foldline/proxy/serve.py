@@ -25,6 +25,7 @@ from foldline.callers import Caller
 from foldline.core.counting.budget import Budget
 from foldline.errors import FoldlineError, InputError
 from foldline.model import Notice
+from foldline.proxy.forward import FRAME_MOST
 from foldline.proxy.guard import Guard, new_secret
 from foldline.proxy.rooms import Rooms, Settings
 from foldline.proxy.upstreams import Upstream, Upstreams, refuse_itself
@@ -240,6 +241,7 @@ def _server(uvicorn: Any, door: Any, config: Config) -> Any:
         date_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=int(config.grace),
+        ws_max_size=FRAME_MOST,
         backlog=BACKLOG,
     )
     return Server(settings)
