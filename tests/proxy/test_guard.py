@@ -208,6 +208,12 @@ async def test_what_is_between_two_hops_stays_there(provider):
         assert (got["x-api-key"], got["anthropic-beta"]) == ("k", "b")
 
 
+async def test_a_header_goes_on_in_the_bytes_it_came_in(provider):
+    async with proxy(provider) as client:
+        assert await raw(client, head(client, more="\nX-Title: M\u00c3\u00bcller"), BODY) == 200
+        assert provider.got[0].headers["x-title"] == "Müller"
+
+
 async def test_headers_and_bodies_have_their_limits(provider, monkeypatch):
     async with proxy(provider) as client:
         assert await raw(client, head(client, more="\nX-Big: " + "x" * 100_000), BODY) in (400, 431)

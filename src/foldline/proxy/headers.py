@@ -47,11 +47,15 @@ def onward(headers: Pairs, *, without: Iterable[bytes] = ()) -> list[tuple[str, 
     """The client's headers as the provider is to have them. Length and host are set anew."""
     dropped = _HOP | _named(headers) | set(_ADDED) | set(without)
     kept = ((key, value) for key, value in headers if key not in dropped)
-    return [
-        (key.decode("latin-1"), value.decode("latin-1"))
-        for key, value in kept
-        if not key.startswith((OURS, b"x-forwarded-"))
-    ]
+    return [(key.decode("latin-1"), _text(value)) for key, value in kept if not key.startswith((OURS, b"x-forwarded-"))]
+
+
+def _text(value: bytes) -> str:
+    """Such that its bytes are the same again: what sends headers writes them in UTF-8."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
 
 
 def back(headers: Iterable[tuple[bytes, bytes]], *, length: bool) -> Pairs:
