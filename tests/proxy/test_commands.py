@@ -346,6 +346,14 @@ async def test_a_port_that_is_taken_is_told(provider):
             pass
 
 
+@pytest.mark.anyio
+async def test_a_client_lets_go_of_a_quiet_connection_before_the_proxy_does():
+    """Rust's reqwest keeps one for 90 seconds; a request that meets one being closed is lost."""
+    upstreams = (Upstream("test", "https://provider.example", "anthropic"),)
+    async with serve.start(serve.Config(upstreams)) as running:
+        assert running.server.config.timeout_keep_alive > 90
+
+
 def test_an_archive_that_was_damaged_is_told_of_when_the_proxy_opens_it(tmp_path, capsys):
     path = tmp_path / "a.db"
     archive = Archive(path)

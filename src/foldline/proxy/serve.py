@@ -34,6 +34,9 @@ from foldline.tokens import best_counter
 GRACE = 60
 """Seconds that streams have to come to their end when the proxy is stopped."""
 BACKLOG = 2_048
+IDLE_SECONDS = 120
+"""A connection stays open for so long without a request, while the agent runs its tools. Clients let go of theirs after
+5 to 90 seconds: if we did so first, a request that is on its way by then would be lost."""
 SWITCH = 0.0005
 """Seconds after which a thread that computes lets the event loop have its turn; Python's own are ten times as many."""
 TIDY_EVERY = 2.0
@@ -241,6 +244,7 @@ def _server(uvicorn: Any, door: Any, config: Config) -> Any:
         date_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=int(config.grace),
+        timeout_keep_alive=IDLE_SECONDS,
         ws_max_size=FRAME_MOST,
         backlog=BACKLOG,
     )
