@@ -288,7 +288,6 @@ def test_that_the_agent_has_tools_is_said_in_the_config_or_with_the_command(
     said = [command, "--config", str(config), "--archive", str(tmp_path / "a.db"), *options]
     assert run([*said, "--", "true"] if command == "run" else said) == 0
     assert [config.tools for config in configs] == [tools]
-    assert serve._settings(configs[0], print).tools is tools
 
 
 @pytest.mark.parametrize(
@@ -308,7 +307,6 @@ def test_that_a_model_is_shown_masks_is_said_in_the_config_or_with_the_command(
     config.write_text(written)
     made, _ = configured("--config", str(config), *options, "--", "true")
     assert made.mask_secrets is masks
-    assert serve._settings(made, print).mask_secrets is masks
 
 
 async def _nothing():

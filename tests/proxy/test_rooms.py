@@ -97,7 +97,7 @@ def test_what_was_learned_of_a_tokenizer_serves_the_next_conversation():
 
 def test_seats_are_bounded_by_their_number_and_their_bytes():
     settings = Settings(window=40_000, secret=b"s" * 16)
-    seats = Seats(settings, MemoryArchive(), count=5, most=1_000)
+    seats = Seats(settings, MemoryArchive(), print, count=5, most=1_000)
     room = rooms().room("up", "m")
     for number in range(20):
         seats.seat(room, said(str(number)), 10)

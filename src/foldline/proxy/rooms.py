@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -41,6 +42,7 @@ from foldline.recovery import Windows, believed
 from foldline.tokens import meter_for
 
 log = logging.getLogger("foldline.proxy")
+Listen = Callable[[Notice], None]
 ROOMS = 64
 """Models talked to at once. A client may name any model, so there is a limit."""
 SEATS = 64
@@ -54,20 +56,21 @@ RECALL = "session_read"
 """The tool that shows the original of a stub. An agent may know it by a longer name: mcp__foldline__session_read."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Settings:
     """What holds for all rooms. `window` and `reserve` win over what is known of a model."""
 
     window: int | None = None
     reserve: int | None = None
     model: Caller | None = None
+    """Who writes summaries ahead of need; None: they are extracted."""
     fallback: Caller | None = None
-    secret: bytes = b""
-    listen: Callable[[Notice], None] = lambda _: None
+    secret: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
+    """Seals the fence around quoted history."""
     project: str = ""
-    """Whose conversations these are, where a request does not name its agent's folder."""
+    """The folder whose conversations these are, where a request does not name its agent's own."""
     tools: bool = False
-    """The agent has Foldline's tools. One that has not must not be sent looking for them."""
+    """The agent has Foldline's tools: stubs and checkpoints name them. One that has not must not be sent looking."""
     mask_secrets: bool = True
     """Who writes summaries is shown masks in place of secrets."""
 
@@ -95,7 +98,7 @@ class Settings:
 class _Seat:
     """One conversation's compactors, in one budget. What is seldom needed is made when it is."""
 
-    def __init__(self, settings: Settings, room: Room, archive: Beside, before: _Seat | None = None) -> None:
+    def __init__(self, seats: Seats, room: Room, before: _Seat | None = None) -> None:
         self.lock: threading.RLock = before.lock if before else threading.RLock()
         """Held while the meter is used; the compactors for looking and working ahead have meters of their own."""
         self.meter: Meter = before.meter if before else room.meter()
@@ -104,15 +107,15 @@ class _Seat:
         """The last history that was weighed, and its tokens by our own count."""
         self.ease = Ease()
         self.budget = room.budget
-        self._settings, self._room, self._archive = settings, room, archive
-        self.turns = self._compactor(archive, self.meter)
+        self._seats, self._room = seats, room
+        self.turns = self._compactor(seats.archive, self.meter)
         self._looks: Compactor | None = None
         self._ahead: Compactor | None = None
 
     def _compactor(self, archive: Beside | Glass, meter: Meter, *, asks: bool = False) -> Compactor:
-        said = self._settings
+        said = self._seats.settings
         model, fallback = (said.model, said.fallback) if asks else (None, None)
-        more: dict[str, Any] = {"scope": self._room.scope, "secret": said.secret, "listen": said.listen}
+        more: dict[str, Any] = {"scope": self._room.scope, "secret": said.secret, "listen": self._seats.listen}
         more["mask_secrets"] = said.mask_secrets
         more |= said.told(self._room.scope)
         made = Compactor(self.budget, model, fallback, archive, meter=meter, **more)
@@ -122,13 +125,13 @@ class _Seat:
     @property
     def looks(self) -> Compactor:
         with self.lock:
-            self._looks = self._looks or self._compactor(Glass(self._archive), self._room.meter())
+            self._looks = self._looks or self._compactor(Glass(self._seats.archive), self._room.meter())
             return self._looks
 
     @property
     def ahead(self) -> Compactor:
         with self.lock:
-            self._ahead = self._ahead or self._compactor(self._archive, self._room.meter(), asks=True)
+            self._ahead = self._ahead or self._compactor(self._seats.archive, self._room.meter(), asks=True)
             return self._ahead
 
     def learn(self, fitted: Fitted, response: Any) -> None:
@@ -163,7 +166,7 @@ class Room:
         for notice in self.budget.notices:  # a window that is a guess, above all: told once, since it costs no turn
             log.warning(notice.code, extra={"fields": {"why": notice.text}})
             if notice not in self.notices:
-                seats.settings.listen(notice)
+                seats.listen(notice)
         self._ratio: float | None = None
         """Of the provider's tokens to ours, as last learned: where a new conversation begins."""
 
@@ -280,8 +283,10 @@ class Room:
 class Seats:
     """The conversations at hand, whichever model they are with."""
 
-    def __init__(self, settings: Settings, archive: Beside, count: int = SEATS, most: int = BYTES) -> None:
-        self.settings, self.archive = settings, archive
+    def __init__(
+        self, settings: Settings, archive: Beside, listen: Listen, count: int = SEATS, most: int = BYTES
+    ) -> None:
+        self.settings, self.archive, self.listen = settings, archive, listen
         self._count, self._most, self._held = count, most, 0
         self._seats: OrderedDict[tuple[str, ...], _Seat] = OrderedDict()
         self._folded = Recent[tuple[str, ...], None](FOLDED)
@@ -308,7 +313,7 @@ class Seats:
             found = self._seats.pop(key, None)
             self._held -= found.size if found else 0
             if found is None or found.budget != room.budget:
-                found = _Seat(self.settings, room, self.archive, found)
+                found = _Seat(self, room, found)
             found.size = size or found.size
             self._seats[key] = found
             self._held += found.size
@@ -329,17 +334,17 @@ def _beginning(room: Room, conversation: Conversation) -> tuple[str, ...]:
 class Rooms:
     """The rooms in use, by provider and model."""
 
-    def __init__(self, settings: Settings, archive: Backend) -> None:
-        self.settings = settings
+    def __init__(self, settings: Settings, archive: Backend, listen: Listen = lambda _: None) -> None:
+        self._project = settings.project
         self._archive = Beside(archive)
-        self._seats = Seats(settings, self._archive)
+        self._seats = Seats(settings, self._archive, listen)
         self._rooms = Recent[tuple[str, str], Room](ROOMS)
         """By scope and model."""
         self._lock = threading.Lock()
 
     def room(self, upstream: str, model: str, folder: str = "") -> Room:
         """`folder` is where the agent works, if its request says so."""
-        scope = scope_of(upstream, _real(folder) or self.settings.project)
+        scope = scope_of(upstream, _real(folder) or self._project)
         with self._lock:
             key = (scope, model)
             found = self._rooms.pop(key, None) or Room(model, scope, self._seats)

@@ -11,20 +11,17 @@ import asyncio
 import contextlib
 import ctypes
 import gc
-import secrets
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from foldline.archive.base import Backend
 from foldline.archive.memory import MemoryArchive
-from foldline.callers import Caller
 from foldline.core.counting.budget import Budget
 from foldline.errors import FoldlineError, InputError
-from foldline.model import Notice
 from foldline.proxy.forward import FRAME_MOST
 from foldline.proxy.guard import Guard, new_secret
 from foldline.proxy.rooms import Rooms, Settings
@@ -52,7 +49,7 @@ takes less than a millisecond, in a thread."""
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(Settings):
     """How the proxy is to be. A token of one's own is needed for an address that others can reach."""
 
     upstreams: tuple[Upstream, ...]
@@ -61,21 +58,8 @@ class Config:
     token: str | None = field(default=None, repr=False)
     names: tuple[str, ...] = ()
     """Further names that a Host header may have."""
-    window: int | None = None
-    reserve: int | None = None
-    model: Caller | None = None
-    """Who writes summaries ahead of need; None: they are extracted."""
-    fallback: Caller | None = None
     archive: Backend | None = None
-    secret: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
-    """Seals the fence around quoted history."""
     grace: float = GRACE
-    project: str = ""
-    """The folder whose sessions these are, where a request does not name its agent's own."""
-    tools: bool = False
-    """The agent has Foldline's tools: stubs and checkpoints name them."""
-    mask_secrets: bool = True
-    """Who writes summaries is shown masks in place of secrets."""
 
     def __post_init__(self) -> None:
         if self.window is not None:
@@ -119,8 +103,7 @@ async def start(config: Config) -> AsyncIterator[Running]:
         refuse_itself(config.upstreams, config.host, port)
         guard = Guard(config.host, port, secret, chosen=config.token is not None, names=config.names)
         health = Health()
-        settings = _settings(config, health.notice)
-        turns = Turns(Rooms(settings, config.archive or MemoryArchive()), health)
+        turns = Turns(Rooms(config, config.archive or MemoryArchive(), health.notice), health)
         door = Door(guard, Upstreams(config.upstreams), turns, health)
         server = _server(uvicorn, door, config)
         best_counter()  # a fifth of a second that would else be the first request's, and everybody's
@@ -132,20 +115,6 @@ async def start(config: Config) -> AsyncIterator[Running]:
             server.should_exit = True
             await asyncio.wait((serving,))
             await door.close()
-
-
-def _settings(config: Config, listen: Callable[[Notice], None]) -> Settings:
-    return Settings(
-        config.window,
-        config.reserve,
-        config.model,
-        config.fallback,
-        config.secret,
-        listen,
-        config.project,
-        config.tools,
-        config.mask_secrets,
-    )
 
 
 @asynccontextmanager
