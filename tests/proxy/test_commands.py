@@ -254,6 +254,10 @@ def test_a_model_without_a_key_is_told_which_variable_to_set(capsys, monkeypatch
             '[upstreams.A]\nurl = "http://127.0.0.1:9"\ndialect = "anthropic"',
             "[upstreams.A]: an upstream's name has small",
         ),
+        (
+            '[upstreams.a]\nurl = "http://169.254.169.254"\ndialect = "anthropic"',
+            "[upstreams.a]: this address is one that clouds give credentials out at",
+        ),
     ],
 )
 def test_a_config_with_anything_unknown_in_it_is_refused(written, said, tmp_path, capsys):

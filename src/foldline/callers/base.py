@@ -185,7 +185,7 @@ def checked(url: str) -> str:
     except UnicodeError:
         raise InvalidSetting("the base URL's host is no name a network knows") from None
     if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
-        raise InvalidSetting("the base URL may hold no user, password, query or fragment; give the key as key=")
+        raise InvalidSetting("the base URL may hold no user, password, query or fragment; give the key apart from it")
     return url.rstrip("/")
 
 

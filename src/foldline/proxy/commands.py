@@ -28,7 +28,17 @@ import click
 
 from foldline import home
 from foldline.errors import AuthRejected, InputError, UpstreamNotAllowed
-from foldline.proxy.upstreams import DIALECTS, KNOWN, SWITCHES, Upstream, Upstreams, made, switch, upstream
+from foldline.proxy.upstreams import (
+    DIALECTS,
+    KNOWN,
+    NOTHING,
+    Configured,
+    Upstream,
+    Upstreams,
+    configured,
+    made,
+    upstream,
+)
 
 if TYPE_CHECKING:
     from foldline.archive.base import Backend
@@ -165,8 +175,13 @@ def _config(wish: Wish, environment: Mapping[str, str] = MappingProxyType({}), *
     """`environment` is what a command of ours would have had its addresses from."""
     from foldline.proxy.serve import Config
 
-    upstreams, model = _upstreams(wish, environment), _caller(wish)
-    more |= {"tools": _tools(wish), "mask_secrets": _switched(wish, "mask_secrets")}
+    file = _file(wish)
+    upstreams, model = _upstreams(wish, file, environment), _caller(wish)
+    more["tools"] = file.tools if wish.tools is None else wish.tools
+    more["mask_secrets"] = file.mask_secrets if wish.mask_secrets is None else wish.mask_secrets
+    if more["tools"] and wish.archive == "memory":
+        said = "the agent's tools find nothing in an archive in memory; name a file for --archive, or give --no-tools"
+        raise click.UsageError(said)
     try:
         config = Config(upstreams, window=wish.window, reserve=wish.reserve, model=model, **more)
     except ValueError as error:
@@ -174,13 +189,12 @@ def _config(wish: Wish, environment: Mapping[str, str] = MappingProxyType({}), *
     return replace(config, archive=_archive(wish.archive))
 
 
-def _upstreams(wish: Wish, environment: Mapping[str, str]) -> tuple[Upstream, ...]:
+def _upstreams(wish: Wish, file: Configured, environment: Mapping[str, str]) -> tuple[Upstream, ...]:
     """Those that were named; all that are known when none was, at the addresses that the config file gives them, else
     at those of the environment: a key that is meant for a gateway is not to go to the provider."""
-    config = _file(wish)
     if wish.upstreams:
-        return tuple(upstream(name, wish.dialect, config) for name in wish.upstreams)
-    known = (upstream(name, config=config) for name in KNOWN)
+        return tuple(upstream(name, wish.dialect, file) for name in wish.upstreams)
+    known = (upstream(name, config=file) for name in KNOWN)
     return tuple(moved for one in known for moved in (_moved(one, environment) if one is KNOWN[one.name] else (one,)))
 
 
@@ -203,25 +217,10 @@ def _moved(one: Upstream, environment: Mapping[str, str]) -> Iterator[Upstream]:
         yield one
 
 
-def _file(wish: Wish) -> Path | None:
+def _file(wish: Wish) -> Configured:
     usual = CONFIG.expanduser()
-    return wish.config or (usual if usual.is_file() else None)
-
-
-def _tools(wish: Wish) -> bool:
-    """Whether the agent has our tools."""
-    tools = _switched(wish, "tools")
-    if tools and wish.archive == "memory":
-        said = "the agent's tools find nothing in an archive in memory; name a file for --archive, or give --no-tools"
-        raise click.UsageError(said)
-    return tools
-
-
-def _switched(wish: Wish, name: str) -> bool:
-    """A switch: as was said with the command, else as the config file says."""
-    said: bool | None = getattr(wish, name)
-    config = _file(wish)
-    return said if said is not None else SWITCHES[name] if config is None else switch(config, name)
+    path = wish.config or (usual if usual.is_file() else None)
+    return configured(path) if path else NOTHING
 
 
 def _caller(wish: Wish) -> Caller | None:

@@ -12,7 +12,7 @@ import ipaddress
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -36,8 +36,8 @@ _VERSION = re.compile(r"v[0-9][a-z0-9]*")
 _VERSIONED = re.compile(rb"\A/v[0-9][a-z0-9]*(?=/)")
 """A version, as addresses end in it and paths begin with it: the address has the last word. People write theirs as
 the provider does (`https://openrouter.ai/api/v1`), and clients of ours add one of their own."""
-SWITCHES: Mapping[str, bool] = MappingProxyType({"tools": False, "mask_secrets": True})
-"""What a config file may say besides its upstreams, and what holds where it does not."""
+_SWITCHES = ("tools", "mask_secrets")
+"""What a config file may say besides its upstreams."""
 METADATA = frozenset({"metadata.google.internal", "metadata", "instance-data"})
 """Names under which clouds give out credentials to whoever asks."""
 
@@ -95,9 +95,6 @@ class Upstreams:
         if len(self._table) < len(given):
             raise InputError("two upstreams have one name; give one URL, and name others in the config file")
 
-    def __iter__(self) -> Any:
-        return iter(self._table.values())
-
     def get(self, name: str) -> Upstream | None:
         return self._table.get(name)
 
@@ -119,57 +116,62 @@ class Upstreams:
         return f"{address}?{query.decode('latin-1')}" if query else address
 
 
-def upstream(said: str, dialect: str | None = None, config: Path | None = None) -> Upstream:
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """What a config file says, and what holds where there is none."""
+
+    upstreams: Mapping[str, Upstream] = field(default_factory=dict)
+    tools: bool = False
+    mask_secrets: bool = True
+
+
+NOTHING = Configured()
+
+
+def upstream(said: str, dialect: str | None = None, config: Configured = NOTHING) -> Upstream:
     """The upstream that was named: a known one, one of the config file, or a URL (then with its dialect)."""
     if "://" in said:
         if dialect is None:
             raise InputError(f"an upstream given as a URL needs its dialect: one of {', '.join(DIALECTS)}")
         return made("upstream", said, dialect)
-    named = {**KNOWN, **(configured(config) if config else {})}
+    named = {**KNOWN, **config.upstreams}
     if said not in named:
         raise InputError(f"there is no upstream {said!r}; give {', '.join(named)}, or a URL with its dialect")
     return named[said]
 
 
-def configured(path: Path) -> dict[str, Upstream]:
-    """The upstreams of a TOML file: `[upstreams.NAME]` with `url` and `dialect`."""
-    tables = _settings(path).get("upstreams", {})
-    if not isinstance(tables, dict):
-        raise InputError("upstreams are tables: [upstreams.NAME] with `url` and `dialect`", source=str(path))
-    return {name: _entry(name, entry, str(path)) for name, entry in tables.items()}
-
-
-def switch(path: Path, name: str) -> bool:
-    """Whether a TOML file says `tools = true` or `mask_secrets = true`; where it does not say, what holds unless
-    told."""
-    said = _settings(path).get(name, SWITCHES[name])
-    if not isinstance(said, bool):
-        raise InputError(f"`{name}` is true or false, without quotes", source=str(path))
-    return said
-
-
-def _settings(path: Path) -> dict[str, Any]:
-    """What a config file says. Refused where anything is not known here."""
+def configured(path: Path) -> Configured:
+    """What a TOML file says: `[upstreams.NAME]` with `url` and `dialect`, and switches. Anything else is refused."""
     try:
-        known = tomllib.loads(path.read_text("utf-8"))
+        return _configured(tomllib.loads(path.read_text("utf-8")))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}; check the name", source=str(path)) from None
+    except InputError as error:
+        raise InputError(error.what, source=str(path)) from None
     except ValueError as error:
         raise InputError(f"not TOML: {error}", source=str(path)) from None
-    if strange := [key for key in known if key not in (*SWITCHES, "upstreams")]:
-        takes = ", ".join(("[upstreams.NAME]", *(f"`{name}`" for name in SWITCHES)))
-        said = f"[{strange[0]}] is not known here; it takes {takes}, and nothing else"
-        raise InputError(said, source=str(path))
-    return known
 
 
-def _entry(name: str, entry: Any, source: str) -> Upstream:
+def _configured(said: dict[str, Any]) -> Configured:
+    tables = said.pop("upstreams", {})
+    if not isinstance(tables, dict):
+        raise InputError("upstreams are tables: [upstreams.NAME] with `url` and `dialect`")
+    for name, value in said.items():
+        if name not in _SWITCHES:
+            takes = ", ".join(("[upstreams.NAME]", *(f"`{switch}`" for switch in _SWITCHES)))
+            raise InputError(f"[{name}] is not known here; it takes {takes}, and nothing else")
+        if not isinstance(value, bool):
+            raise InputError(f"`{name}` is true or false, without quotes")
+    return Configured({name: _entry(name, entry) for name, entry in tables.items()}, **said)
+
+
+def _entry(name: str, entry: Any) -> Upstream:
     if not isinstance(entry, dict) or not {"url", "dialect"} <= entry.keys() <= {"url", "dialect"}:
-        raise InputError(f"[upstreams.{name}] takes `url` and `dialect`, and nothing else", source=source)
+        raise InputError(f"[upstreams.{name}] takes `url` and `dialect`, and nothing else")
     try:
         return made(name, str(entry["url"]), str(entry["dialect"]))
-    except InputError as error:
-        raise InputError(f"[upstreams.{name}]: {error.what}", source=source) from None
+    except (InputError, UpstreamNotAllowed) as error:
+        raise InputError(f"[upstreams.{name}]: {error}") from None
 
 
 def made(name: str, url: str, dialect: str) -> Upstream:
@@ -229,13 +231,13 @@ def _loopback(host: str) -> bool:
 __all__ = [
     "DIALECTS",
     "KNOWN",
-    "SWITCHES",
+    "NOTHING",
+    "Configured",
     "Upstream",
     "Upstreams",
     "configured",
     "made",
     "origin",
     "refuse_itself",
-    "switch",
     "upstream",
 ]
