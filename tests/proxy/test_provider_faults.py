@@ -134,6 +134,8 @@ FAULTS = [
     Fault("half a head", lambda *_: b"HTTP/1.1 200 OK\r\nContent-", "shaped", "shaped"),
     Fault("no HTTP at all", lambda *_: b"SSH-2.0-OpenSSH_9.2\r\n", "shaped", "shaped"),
     Fault("a status that is none", lambda *_: b"HTTP/1.1 banana\r\n\r\n", "shaped", "shaped"),
+    Fault("a status beyond all", lambda *_: http(999, b"{}"), "shaped", "shaped"),
+    Fault("a switch of protocols", lambda *_: http(101, b"", JSON, "Upgrade: x"), "shaped", "shaped"),
     Fault("a header without a colon", lambda *_: b"HTTP/1.1 200 OK\r\nbroken header\r\n\r\n", "shaped", "shaped"),
     Fault("a header of 100 KB", lambda *_: http(200, b"{}", JSON, "X-Big: " + "x" * 100_000), "shaped", "shaped"),
     Fault("two lengths", lambda *_: http(200, b"{}", JSON, "Content-Length: 7"), "shaped", "shaped"),

@@ -261,10 +261,12 @@ class Door:
     async def _sent(self, call: Call, headers: list[tuple[str, str]], body: bytes | AsyncIterator[bytes] | None) -> Any:
         self._forward = self._forward or Forwarder()
         answer = await self._forward.send(call.upstream, call.url, call.scope["method"], headers, body)
-        if 300 <= answer.status < 400 and answer.status != 304:
-            answer.close()
-            raise Unwelcome(502, f"the provider {call.upstream.shown} {REDIRECT}")
-        return answer
+        status = answer.status
+        if 200 <= status < 300 or status == 304 or 400 <= status < 600:
+            return answer
+        answer.close()
+        why = REDIRECT if 300 <= status < 400 else f"answers with the status {status}, which is none; check its URL"
+        raise Unwelcome(502, f"the provider {call.upstream.shown} {why}")
 
     async def _settled(self, kept: Kept | None) -> None:
         """What a turn keeps is on the disk before the reply ends."""
