@@ -132,6 +132,21 @@ def test_an_answer_cut_off_before_its_first_word_is_no_message(session):
     assert texts(session.read()) == ["go"]
 
 
+@pytest.mark.parametrize("why", ["aborted", "error"])
+def test_an_answer_that_was_broken_off_is_not_what_pi_would_send_and_stays_in_the_file(session, why):
+    session.user("ask")
+    session.message("assistant", [text("half an ans"), call("c1")], stopReason=why)
+    session.user("again")
+    conversation = session.read()
+    assert texts(conversation) == ["ask", "again"]
+    assert [notice.code for notice in conversation.notices] == ["broken-off"]
+    assert texts(session.read("all")) == ["ask", "half an ans", "again"]
+    made = Message("user", Origin.SUMMARY, (Text("so far"),))
+    written = PI.write(conversation.with_messages([made, conversation.messages[1]]))
+    assert texts(load(written)) == ["so far", "again"]
+    assert b"half an ans" in written
+
+
 def test_messages_of_extensions_are_the_programs(session):
     session.entry("custom_message", customType="ext", content="note", display=True)
     session.entry("custom", customType="ext", data={"text": "not said"})
@@ -328,6 +343,18 @@ def test_a_message_made_here_hangs_where_the_next_one_hung_though_a_dead_branch_
     assert texts(load(data)) == ["one", "so far", "right way"]
 
 
+@pytest.mark.parametrize("last", ["label", "session_info", "broken"])
+def test_a_checkpoint_at_the_end_is_on_the_way_though_the_last_entry_is_no_message(session, last):
+    session.user("ask")
+    session.says(text("done"))
+    session.says(text("half"), stopReason="error") if last == "broken" else session.entry(last, name="x")
+    conversation = session.read()
+    made = Message("user", Origin.SUMMARY, (Text("so far"),))
+    written = PI.write(conversation.with_messages([conversation.messages[0], made]))
+    assert texts(load(written)) == ["ask", "so far"]
+    assert records(written)[-1].get("customType") == "foldline"
+
+
 def test_results_and_pictures_made_here_are_written(session):
     session.user("one")
     made = (
@@ -442,7 +469,10 @@ def test_a_conversation_made_from_nothing_is_written():
     assert texts(load(PI.write(replace(load(b""), layout=None).with_messages([made])))) == ["go"]
 
 
-@given(st.booleans(), st.lists(st.sampled_from(["user", "says", "fold", "other"]), max_size=8), st.data())
+KINDS = ["user", "says", "broken", "fold", "other"]
+
+
+@given(st.booleans(), st.lists(st.sampled_from(KINDS), max_size=8), st.data())
 def test_what_is_left_of_the_messages_is_read_again(with_ids, kinds, data):
     session = Session(with_ids)
     for n, kind in enumerate(kinds):
@@ -452,6 +482,8 @@ def test_what_is_left_of_the_messages_is_read_again(with_ids, kinds, data):
             session.entry("compaction", summary=f"sum {n}", **kept)
         elif kind == "other":
             session.entry("label", targetId="e1", label="x")
+        elif kind == "broken":
+            session.says(text(str(n)), stopReason="aborted")
         else:
             session.user(str(n)) if kind == "user" else session.says(text(str(n)))
     conversation = session.read()
@@ -468,6 +500,7 @@ def test_a_checkpoint_anywhere_behind_a_compaction_is_read_again_at_its_place(wi
     session.entry("compaction", summary="so far", **first)
     for number in range(later):
         session.user(f"more {number}")
+        session.says(text("half"), stopReason="error")
     conversation = session.read()
     at = data.draw(st.integers(1, len(conversation)))
     made = Message("user", Origin.SUMMARY, (Text("all so far"),))

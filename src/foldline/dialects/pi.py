@@ -15,7 +15,7 @@ from typing import Any
 from foldline.dialects import anthropic, lines, mending, pi_write
 from foldline.dialects.base import Lined, Source
 from foldline.dialects.lined import History, LineDialect
-from foldline.dialects.pi_entries import PEEK, Branch, Entry, first_kept, origin, speaks, torn_off, way
+from foldline.dialects.pi_entries import PEEK, Branch, Entry, broken_off, first_kept, origin, speaks, torn_off, way
 from foldline.dialects.pi_words import read_entry
 from foldline.model import Compaction, Conversation, Head, Message, Notice, Part
 
@@ -42,7 +42,8 @@ class Pi(LineDialect):
         entries = {row: entry for row, entry in enumerate(split.values) if entry is not None}
         branch = way(entries)
         whole = _groups(entries, _once(entries))
-        chosen = _groups(entries, branch.live()) if history == "live" else whole
+        live = [row for row in branch.live() if not broken_off(entries[row])]
+        chosen = _groups(entries, live) if history == "live" else whole
         messages = tuple(_message(split.rows, entries, group) for group in chosen)
         aside = sum(speaks(entries[row]) for row in entries.keys() - set(branch.path))
         left = [Notice("left-behind", f"{aside} entries lie on other branches")] if aside and history == "live" else []
@@ -52,7 +53,7 @@ class Pi(LineDialect):
             Head(model=_model(entries, branch.path)),
             self.grammar,
             Lined(source, split.rows, messages),
-            (*split.notices, *_torn(entries, branch), *left),
+            (*split.notices, *_torn(entries, branch), *left, *_unsent(entries, branch, history)),
             tuple(_compactions(entries, whole)),
         )
 
@@ -67,6 +68,12 @@ def _torn(entries: Mapping[int, Entry], branch: Branch) -> Iterable[Notice]:
     if number:
         text = f"{number} entries name a parent that is not there; each is taken for a child of the entry before it"
         yield Notice("torn-off", text)
+
+
+def _unsent(entries: Mapping[int, Entry], branch: Branch, history: History) -> Iterable[Notice]:
+    number = sum(speaks(entries[row]) and broken_off(entries[row]) for row in branch.live())
+    if number and history == "live":
+        yield Notice("broken-off", f"{number} answers failed or were cut off; the model never sees them")
 
 
 def _once(entries: Mapping[int, Entry]) -> list[int]:

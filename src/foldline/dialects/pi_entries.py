@@ -24,6 +24,7 @@ class Spoken(msgspec.Struct, rename="camel", gc=False):
     model: str | None = None
     content: msgspec.Raw = msgspec.Raw(b"null")
     exclude_from_context: bool | None = None
+    stop_reason: str | None = None
 
 
 class Entry(msgspec.Struct, rename="camel", gc=False):
@@ -51,6 +52,14 @@ def speaks(entry: Entry) -> bool:
     if entry.type == "message" and entry.message is not None:
         return not entry.message.exclude_from_context and bytes(entry.message.content) != b"[]"
     return entry.type == "custom_message" or (entry.type in ("compaction", "branch_summary") and bool(entry.summary))
+
+
+def broken_off(entry: Entry) -> bool:
+    """An answer that failed or was cut off: it stays in the file, and pi leaves it out of what it sends."""
+    return entry.role == "assistant" and entry.message is not None and entry.message.stop_reason in _BROKEN
+
+
+_BROKEN = ("error", "aborted")
 
 
 def origin(entry: Entry, value: Mapping[str, Any]) -> Origin:

@@ -29,6 +29,7 @@ def rewrite(layout: Lined, messages: Sequence[Message], entries: Mapping[int, En
     branch = _at_home(branch, homes)
     fold = branch.fold
     todo = plan(layout, _in_order(_taking_over(messages, fold), fold), START if fold is None else fold)
+    todo = replace(todo, made=tuple(_at_the_end(run, branch.path) for run in todo.made))
     built, emptied = _built(layout, todo.changed)
     if fold in todo.gone:
         built[fold] = _changed(layout.rows[fold], {"summary": ""})
@@ -95,6 +96,12 @@ def _in_order(messages: Sequence[Message], fold: int | None) -> Sequence[Message
     made = next((n for n, message in enumerate(messages) if not message.rows), len(messages))
     kept = [fold is not None and n > made and min(m.rows, default=fold) < fold for n, m in enumerate(messages)]
     return [_anew(m) if moves else m for m, moves in zip(messages, kept, strict=True)]
+
+
+def _at_the_end(run: Made, way: Sequence[int]) -> Made:
+    """What nothing follows stands behind the entry that is loaded: after the last message may come a label, or an
+    answer that was cut off, and what hangs above these alone is on no way."""
+    return run if run.before is not None else replace(run, after=max((run.after, *way[-1:])))
 
 
 def _anew(message: Message) -> Message:
