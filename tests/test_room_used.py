@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from foldline import Budget, Compactor
 from foldline.core import rooms
-from foldline.core.fold import as_carried
+from foldline.core.fold import Extent, as_carried
 from foldline.model import Media, Message, Origin, Text
 from foldline.testing import SUMMARY, FakeCaller
 
@@ -106,11 +106,23 @@ def test_pictures_that_find_no_room_cost_the_words_beside_them_nothing(pictures,
     )
 
 
+def test_words_that_a_client_puts_beside_such_a_message_later_cost_it_nothing():
+    maker, text = made(False, 8_000), "Draw these anew. " * 40
+    maker.fit([BEGUN, *steps(0, 20, 300), asked(text, 700)], dialect="anthropic")
+    reminded = asked(text, 700)
+    reminded["content"].append({"type": "text", "text": "<system-reminder>The list is empty.</system-reminder>"})
+    again = maker.fit([BEGUN, *steps(0, 20, 300), reminded, *steps(20, 21)], dialect="anthropic")
+    assert again.receipt.action == "rest"
+    assert text + "\n<system-reminder>The list is empty.</system-reminder>\n[… 700 pictures" in json.dumps(
+        again.messages, ensure_ascii=False
+    ).replace("\\n", "\n")
+
+
 @given(st.text(max_size=600), st.integers(1, 700), st.integers(0, 2))
 def test_a_message_shown_by_its_ends_is_never_longer_than_the_whole(text, length, pictures):
     media = tuple(Media("image", "image/png", data="aGk=") for _ in range(pictures))
     message = Message("user", Origin.USER, (Text(text), *media))
-    shown = as_carried(message, length).text
+    shown = as_carried(message, Extent(length)).text
     assert len(shown) <= len(text) + 120 * bool(pictures)
     if len(text) <= length:
         assert shown.startswith(text.rstrip("\n"))

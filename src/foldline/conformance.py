@@ -133,7 +133,7 @@ class ArchiveSuite:
     def test_a_plan_comes_back_as_it_was(self) -> None:
         archive = self.make()
         plan = ViewPlan("a", 9, 4, 1, "", 2, 50, frozenset({"x:1", "y:2#1"}), 77, 1, (0, 3), PruneSettings(limit=7))
-        plan = replace(plan, guide=1, guide_as="abc")
+        plan = replace(plan, guide=1, guide_as="abc", bare=True)
         assert archive.save(Save(plan)) is None
         assert archive.recall(("a",)) == Recalled(plan)
 

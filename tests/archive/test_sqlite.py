@@ -22,6 +22,7 @@ from foldline import Archive, Budget, Compactor
 from foldline.archive import schema
 from foldline.archive.connection import Store
 from foldline.conformance import made, saved, talk
+from foldline.core.effects import Recalled, Save, ViewPlan
 from foldline.errors import ArchiveError, Busy, Corrupt, Full
 from foldline.model import Conversation, Message, Origin, Text
 from foldline.testing import Session
@@ -451,6 +452,19 @@ def test_row_05_an_older_file_is_brought_up_to_date_step_by_step(path):
     assert connection.execute("SELECT x FROM more").fetchall() == [(7,)]
     assert schema.migrate(connection, steps), "and once is enough"
     assert connection.execute("SELECT x FROM more").fetchall() == [(7,)]
+
+
+def test_row_05_a_plan_of_before_that_left_out_pictures_only_still_does(path):
+    archive = Archive(path)
+    archive.save(Save(ViewPlan("a", 9, carried=3, clamped=50)))
+    archive.save(Save(ViewPlan("b", 9, carried=3)))
+    archive.close()
+    raw(path).execute(
+        """UPDATE plans SET data = json_remove(json_set(data, '$.clamped',
+            CASE skeleton WHEN 'b' THEN 1 << 62 ELSE 50 END), '$.bare')"""
+    )
+    assert Archive(path).recall(("a",)) == Recalled(ViewPlan("a", 9, carried=3, clamped=50))
+    assert Archive(path).recall(("b",)) == Recalled(ViewPlan("b", 9, carried=3, bare=True))
 
 
 def test_row_05_two_processes_that_migrate_at_once_do_it_once(path):

@@ -28,6 +28,10 @@ AT_HAND = 64
 """Checkpoints, and plans, that are kept read."""
 
 
+WITHOUT_PICTURES = 1 << 62
+"""What stood for `bare` in plans that have no such field: so many characters, which no message has."""
+
+
 class Span(NamedTuple):
     """Messages by their identities; the node where their history ends; the place in it right behind them."""
 
@@ -236,7 +240,8 @@ def read_plan(number: int, data: str) -> ViewPlan:
         saved: Mapping[str, Any] = jsontext.decode(jsontext.bytes_of(data))
         settings = PruneSettings(**saved["settings"]) if saved["settings"] else None
         kept = {"stubs": frozenset(saved["stubs"]), "pins": tuple(saved["pins"]), "settings": settings}
-        return ViewPlan(**{**saved, **kept})
+        bare = {"clamped": 0, "bare": True} if saved.get("clamped") == WITHOUT_PICTURES else {}
+        return ViewPlan(**{**saved, **kept, **bare})
     except (InputError, KeyError, TypeError) as error:
         raise Corrupt(f"plan {number} cannot be read; run verify to see what else cannot ({error})") from error
 

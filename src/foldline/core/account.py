@@ -16,7 +16,7 @@ from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.core.counting.budget import Budget
 from foldline.core.effects import ViewPlan
 from foldline.core.fold import as_carried
-from foldline.core.ground import Ground
+from foldline.core.ground import Ground, carried_in
 from foldline.core.policy import Decision
 from foldline.core.receipt import Receipt
 from foldline.core.scale import Scale
@@ -116,10 +116,10 @@ def _with_fold(receipt: Receipt, folded: Folded) -> Receipt:
 
 def _by_its_ends(plan: ViewPlan, messages: tuple[Message, ...]) -> tuple[Notice, ...]:
     """A notice on every turn while the user's message is shown in part, not only on the turn that folded it."""
-    if plan.carried is None or not plan.clamped:
+    if plan.carried is None:
         return ()
     message = messages[plan.carried]
-    if as_carried(message, plan.clamped).parts == as_carried(message).parts:
+    if carried_in(plan, message).parts == as_carried(message).parts:
         return ()
     length = len(message.text)
     return (Notice("user-clamped", f"a user message of {length:,} characters is still shown in part only"),)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from foldline.core.checkpoints.checkpoint import Checkpoint, compose, framed, snapshot_of
 from foldline.core.checkpoints.notes import Composed
 from foldline.core.effects import Asking
-from foldline.core.fold import BrokenPromise
+from foldline.core.fold import ALL, BrokenPromise, Extent
 from foldline.core.ground import Ground
 from foldline.core.options import Options
 from foldline.core.prune import PruneSettings
@@ -47,8 +47,6 @@ needed."""
 FROM_SHARE = 0.3
 """A fold of a conversation's end may have this share of the tokens it replaces: notes are to be much shorter than
 that."""
-WITHOUT_PICTURES = 1 << 62
-"""Characters of a clamped message of which only pictures and files go: they are few tokens and many bytes."""
 SPARE = 24
 """Tokens that may stay free in an extracted checkpoint: less is not worth another try."""
 
@@ -183,10 +181,10 @@ class Attempts:
     ) -> Shown:
         """The view with this checkpoint. Where the newest user message may be clamped, it has only the characters
         there is room for, and no pictures if these are too heavy."""
-        length = rooms.user(checkpoint.message, self.stay(cut, settings, rooms)) if step.clamp_user else 0
-        shown = self.views.shown(cut, checkpoint, settings, length)
-        if step.clamp_user and not length and self._is_too_heavy(shown):
-            return self.views.shown(cut, checkpoint, settings, WITHOUT_PICTURES)
+        extent = rooms.user(checkpoint.message, self.stay(cut, settings, rooms)) if step.clamp_user else ALL
+        shown = self.views.shown(cut, checkpoint, settings, extent)
+        if step.clamp_user and extent == ALL and self._is_too_heavy(shown):
+            return self.views.shown(cut, checkpoint, settings, Extent(bare=True))
         return shown
 
     def _is_too_heavy(self, shown: Shown) -> bool:

@@ -58,12 +58,14 @@ class ViewPlan:
     guide_as: str = ""
     """The identity of what is shown of that message: what a client puts beside the user's words may change."""
     carried_as: str = ""
-    """The identity that a clamped message had when it was clamped, by which the view names the whole on every turn:
-    the identity itself changes when a client moves its cache marks."""
+    """The identity that the carried message had when only a part of it was shown, by which the view names the whole on
+    every turn: the identity itself changes when a client moves its cache marks."""
     missing: int = 0
     """How many of the user's rules found no room in the checkpoint."""
     most: int = 0
     """How many tokens the view could have when it was made: where there are many more now, these rules may fit."""
+    bare: bool = False
+    """The carried message is shown without its pictures and files. One that is clamped has none anyway."""
 
     @property
     def front(self) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from foldline.core.history.cycles import Pairing, pair
 from foldline.core.said.usertext import guides, own_words, retells
@@ -37,6 +38,18 @@ class Base:
         return (*self.front, *messages[self.start :])
 
 
+class Extent(NamedTuple):
+    """How much of a user message is shown behind a checkpoint."""
+
+    length: int = 0
+    """Characters of it; 0: all of them."""
+    bare: bool = False
+    """It has no pictures and files. One of which only so many characters are shown has none anyway."""
+
+
+ALL = Extent()
+
+
 def newest_user(messages: Sequence[Message]) -> int | None:
     """The index of the newest message with words of the user's own."""
     return next((index for index in range(len(messages) - 1, -1, -1) if own_words(messages[index])), None)
@@ -52,17 +65,18 @@ def standing(messages: Sequence[Message], stop: int) -> tuple[int, ...]:
     return tuple(sorted(last.values()))
 
 
-def as_carried(message: Message, length: int = 0, name: str = "") -> Message:
+def as_carried(message: Message, extent: Extent = ALL, name: str = "") -> Message:
     """A user message as it stands behind a checkpoint: without results, since their calls are folded, and without a
-    summary that a client joined to it, since the notes quote that. With `length`, it has no pictures, and only its
-    two ends with the name of the whole between them, if that is shorter."""
+    summary that a client joined to it, since the notes quote that. Where not all of it is to be shown, it has no
+    pictures, and if it is too long, only its two ends with the name of the whole between them, if that is shorter."""
     if message.results:
         message = message.with_parts(part for part in message.parts if type(part) is not ToolResult)
     if retells(message) and own_words(message):
         words = Text(own_words(message))
         message = message.with_parts((words, *(part for part in message.parts if type(part) is not Text)))
     text, media = message.text, sum(type(part) is Media for part in message.parts)
-    if not length or (len(text) <= length and not media):
+    length = extent.length or len(text)
+    if extent == ALL or (len(text) <= length and not media):
         return message
     pictures = f"{media} pictures or files" if media else ""
     first, last = beginning(text, length * 2 // 3).removesuffix(" …"), ending(text, length // 3)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, ViewPlan
-from foldline.core.fold import Base, as_carried, guiding, newest_user, standing
+from foldline.core.fold import Base, Extent, as_carried, guiding, newest_user, standing
 from foldline.core.history.cuts import legal, rules_of
 from foldline.core.history.cycles import Pairing, moved, pair
 from foldline.core.lifting import attached_to
@@ -147,7 +147,7 @@ def _shown_whole(plan: ViewPlan, messages: Sequence[Message]) -> set[int]:
     word for word: without results that stood in them, or by its ends, a message is none that was pinned."""
     carried = {plan.carried} if plan.carried is not None else set()
     guide = {plan.guide} if plan.guide is not None else set()
-    whole = {at for at in carried if as_carried(messages[at], plan.clamped) is messages[at]}
+    whole = {at for at in carried if carried_in(plan, messages[at]) is messages[at]}
     return whole | {at for at in guide if guide_in(messages[at]) is messages[at]}
 
 
@@ -222,9 +222,14 @@ def front_again(
     systems = [index for index in standing(messages, plan.start) if index not in plan.pins]
     before = {*plan.front, *(() if grammar.user_first else systems)} - {plan.carried}
     after = systems if grammar.user_first else ()
-    user = (as_carried(messages[plan.carried], plan.clamped, plan.carried_as),) if plan.carried is not None else ()
+    user = (carried_in(plan, messages[plan.carried]),) if plan.carried is not None else ()
     kept = (guide_in(messages[index]) if index == plan.guide else messages[index] for index in sorted(before))
     return (*kept, checkpoint.message, *user, *(messages[index] for index in after))
+
+
+def carried_in(plan: ViewPlan, message: Message) -> Message:
+    """The user's message that the plan shows behind the checkpoint, as far as it does."""
+    return as_carried(message, Extent(plan.clamped, plan.bare), plan.carried_as)
 
 
 def behind(front: Sequence[Message], given: Given, start: int) -> Pairing | None:

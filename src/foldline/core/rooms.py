@@ -20,7 +20,7 @@ from foldline.core.checkpoints.notes import WHOLE, needed, notes
 from foldline.core.checkpoints.user_pieces import ruling, stated
 from foldline.core.costs import Costs
 from foldline.core.facts import Fact, Facts
-from foldline.core.fold import as_carried, standing
+from foldline.core.fold import ALL, Extent, as_carried, standing
 from foldline.core.limits import ViewLimits
 from foldline.core.work.ledger import Ledger
 from foldline.model import Message
@@ -284,36 +284,35 @@ class Rooms:
         short = [fact for fact in facts.of("user") if len(fact.text) <= SHORT and fact.at not in ruling]
         return notes(Facts(tuple(short)), Ledger(), self.beside, self.costs.size).tokens if short else 0
 
-    def user(self, checkpoint: Message, stay: int) -> int:
-        """Characters of the newest user message that there is room for beside a checkpoint; 0 where all of it has
-        room."""
+    def user(self, checkpoint: Message, stay: int) -> Extent:
+        """How much of the newest user message there is room for beside a checkpoint."""
         if self.newest is None:
-            return 0
+            return ALL
         free = int((self.limit - self.fixed - self.costs.of(checkpoint) - stay) * MARGIN)
         if self.costs.alone <= free:
-            return 0
+            return ALL
         free = free if self.ease == self.limit else int(free * ENDS_SHARE)
         return self._ends(self.ground.messages[self.newest], free)
 
-    def _ends(self, message: Message, free: int) -> int:
-        """About as many of the message's characters as have `free` tokens, searched between a length that fits and
+    def _ends(self, message: Message, free: int) -> Extent:
+        """About as much of the message as has `free` tokens, its characters searched between a length that fits and
         one that does not. After one that is too long, less is aimed at: where a text grows denser, one would else come
         nearer and nearer from above."""
         low, high = SHORTEST_ENDS, len(as_carried(message).text)
-        fewest, most = (self.costs.of(as_carried(message, length)) for length in (low, high))
+        fewest, most = (self.costs.of(as_carried(message, Extent(length))) for length in (low, high))
         if most <= free:  # only its pictures were too large
-            return high
+            return Extent(bare=True)
         aim = free
         for _ in range(TRIES):
             length = low + int((high - low) * max(aim - fewest, 0) / max(most - fewest, 1))
             if not low < length < high:
                 break
-            tokens = self.costs.of(as_carried(message, length))
+            tokens = self.costs.of(as_carried(message, Extent(length)))
             if tokens <= free:
                 low, fewest, aim = length, tokens, free
             else:
                 high, most, aim = length, tokens, free - min(2 * (tokens - free), (free - fewest) // 2)
-        return low
+        return Extent(low)
 
     def sizes(self, start: int, tokens: int, *, whole: bool = False) -> list[int]:
         """The messages' tokens, from the end back to as far as a tail of so many tokens can reach, and 0 before

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.core.counting.meter import Meter, Tally
 from foldline.core.effects import ViewPlan
-from foldline.core.fold import as_carried, newest_user, prove, with_cycles
+from foldline.core.fold import Extent, as_carried, newest_user, prove, with_cycles
 from foldline.core.ground import Ground, behind, front_again, silent_before
 from foldline.core.history.repair import Repaired, repair
 from foldline.core.lifting import attached_to
@@ -39,13 +39,13 @@ class Views:
     def __init__(self, ground: Ground, options: Options, meter: Meter, in_row: int) -> None:
         self.ground, self.options, self.meter, self.in_row = ground, options, meter, in_row
 
-    def shown(self, cut: int, checkpoint: Checkpoint, clamp: PruneSettings | None, length: int) -> Shown:
-        """The view with this checkpoint. A carried user message has at most `length` characters in it (0: all).
+    def shown(self, cut: int, checkpoint: Checkpoint, clamp: PruneSettings | None, extent: Extent) -> Shown:
+        """The view with this checkpoint. `extent` is how much of a carried user message is in it.
 
         Raises BrokenPromise where such a view is not possible.
         """
         messages = self.ground.messages
-        plan, notices = self._plan(cut, checkpoint, length)
+        plan, notices = self._plan(cut, checkpoint, extent)
         front = front_again(self.ground.conversation.grammar, messages, plan, checkpoint)
         view = (*front, *messages[plan.start :])
         settings = clamp or only(self.options.prune)
@@ -59,7 +59,7 @@ class Views:
         stubs = frozenset(stub.key for stub in pruned.stubs)
         return Shown(mended, replace(plan, tokens=size.tokens, stubs=stubs, settings=clamp), size, notices)
 
-    def _plan(self, cut: int, checkpoint: Checkpoint, length: int) -> tuple[ViewPlan, tuple[Notice, ...]]:
+    def _plan(self, cut: int, checkpoint: Checkpoint, extent: Extent) -> tuple[ViewPlan, tuple[Notice, ...]]:
         """How the view is made, with a notice where it shows the newest user message in part."""
         messages, digests = self.ground.messages, self.ground.digests
         plan = ViewPlan(
@@ -82,7 +82,7 @@ class Views:
         plan = replace(plan, pins=pins, silent=silent_before(digests, cut))
         if newest is None or newest >= cut or newest in pins:
             return plan, ()
-        return self._carrying(replace(plan, carried=newest), messages[newest], length)
+        return self._carrying(replace(plan, carried=newest), messages[newest], extent)
 
     def _beginning(self, plan: ViewPlan, cut: int, newest: int | None) -> ViewPlan:
         """The plan where the end is folded: all before the cut stays in front of the checkpoint."""
@@ -96,10 +96,9 @@ class Views:
             carried=None if newest in shown else newest,
         )
 
-    def _carrying(self, plan: ViewPlan, message: Message, length: int) -> tuple[ViewPlan, tuple[Notice, ...]]:
-        """The plan that shows at most so many characters of the carried message, and a notice where that is not all
-        of it."""
-        short, whole = as_carried(message, length), as_carried(message)
+    def _carrying(self, plan: ViewPlan, message: Message, extent: Extent) -> tuple[ViewPlan, tuple[Notice, ...]]:
+        """The plan that shows so much of the carried message, and a notice where that is not all of it."""
+        short, whole = as_carried(message, extent), as_carried(message)
         if short.parts == whole.parts:
             return plan, ()
         text, attached = whole.text, attached_to(message)
@@ -107,4 +106,5 @@ class Views:
         beside = f" without the pictures or files in it ({attached})" if attached else ""
         how = ",".join(filter(None, (by_ends, beside)))
         what = f"the newest user message of {len(text):,} characters is shown{how}"
-        return replace(plan, clamped=length, carried_as=message.identity), (Notice("user-clamped", what),)
+        plan = replace(plan, clamped=extent.length, bare=extent.bare, carried_as=message.identity)
+        return plan, (Notice("user-clamped", what),)
