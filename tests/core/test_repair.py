@@ -334,6 +334,15 @@ def test_a_second_call_of_the_same_id_is_renamed_with_its_result():
     assert [call.id for call in mended[1].calls] == [result.call_id for result in mended[2].results] == ["a", "a_2"]
 
 
+def test_a_result_is_written_with_the_id_that_its_call_was_given():
+    calls = [{"functionCall": {"id": "x", "name": name, "args": {}}} for name in "ab"]
+    results = [{"functionResponse": {"id": "x", "name": name, "response": {"output": name}}} for name in "ab"]
+    rows = [{"role": "model", "parts": calls}, {"role": "user", "parts": results}]
+    fitted = Compactor(Budget(window=9_000)).fit({"contents": [{"role": "user", "parts": [{"text": "go"}]}, *rows]})
+    assert fitted.receipt.repairs == {"duplicate-id": 1}
+    assert validate(fitted.request) == []
+
+
 def test_a_new_id_is_one_that_nobody_has():
     mended = repair([user(), step("a", "a", "a_2"), results("a_2", "a_3")], MERGING)
     assert [call.id for call in mended.messages[1].calls] == ["a", "a_4", "a_2"]

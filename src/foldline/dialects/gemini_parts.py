@@ -120,7 +120,7 @@ def _read_response(block: Mapping[str, Any], key: str) -> Part | None:
 def _write_response(result: ToolResult) -> Mapping[str, Any]:
     key, inner = _spelled(result.extra, "functionResponse", "function_response")
     made: dict[str, Any] = {"name": result.name or ids.name_in(result.call_id) or "tool"}
-    if not result.form and not ids.is_made(result.call_id):
+    if not ids.is_made(result.call_id) and ("id" in inner or not result.form):
         made["id"] = result.call_id
     if result.content or result.form != "other":
         made["response"] = _write_answer(result)
