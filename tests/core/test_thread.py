@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from foldline.core.thread import goes_on
-from foldline.model import Message, Origin, Text
+from foldline.model import Media, Message, Origin, Text, ToolCall, ToolResult
 
 
 def said(text, role="user", raw=b"{}"):
@@ -33,3 +35,25 @@ ONE, TWO, OURS = said("one"), said("two"), said("[go on]", raw=None)
 )
 def test_a_view_goes_on_where_only_the_client_changed_what_it_begins_with(last, now, holds):
     assert goes_on(last, now) is holds
+
+
+MARK = {"cache_control": {"type": "ephemeral"}}
+PICTURE = Media("image", "image/png", "iVBORw0KGgo=")
+
+
+@pytest.mark.parametrize(
+    ("plain", "marked"),
+    [
+        *((part, replace(part, extra=MARK)) for part in (Text("a"), ToolCall("c", "Bash", "{}"), PICTURE)),
+        *(
+            (ToolResult("c", (part,)), ToolResult("c", (replace(part, extra=MARK),), form="blocks"))
+            for part in (Text("a"), PICTURE)
+        ),
+        (ToolResult("c", (Text("a"),)), ToolResult("c", (Text("a"),), extra=MARK)),
+    ],
+)
+def test_a_mark_on_what_was_made_here_makes_it_no_other(plain, marked):
+    """Of messages that were mended, and of stubs, no bytes say that they are the same."""
+    last, now = (Message("user", Origin.TOOL, (part,)) for part in (plain, marked))
+    assert goes_on((last,), (now, TWO))
+    assert not goes_on((last,), (replace(now, parts=(marked, Text("more"))), TWO))

@@ -18,7 +18,7 @@ from foldline.core.history.prefix import shared
 from foldline.core.history.repairer import Repairer
 from foldline.core.history.skeleton import Chain
 from foldline.core.story import Story
-from foldline.model import EMPTY, Grammar, Message, Part, Text, ToolResult
+from foldline.model import EMPTY, Grammar, Message, Opaque, Part, ToolResult
 
 AnyPart = TypeVar("AnyPart", bound=Part)
 BRANCHES = 4
@@ -84,14 +84,12 @@ def _sent_otherwise(old: Message, new: Message) -> bool:
 
 
 def _unmarked(message: Message) -> tuple[Part, ...]:
-    """The parts without a client's further fields of them, and those of the texts inside results."""
-    return tuple(_result(part) if isinstance(part, ToolResult) else _text(part) for part in message.parts)
+    """The parts without a client's further fields of them, and of what stands inside results. A mark inside a result
+    makes a list of its content."""
+    return tuple(map(_plain, message.parts))
 
 
-def _result(part: ToolResult) -> ToolResult:
-    """A mark inside a result makes a list of its content."""
-    return replace(part, content=tuple(map(_text, part.content)), form="", extra=EMPTY)
-
-
-def _text(part: AnyPart) -> AnyPart:
-    return replace(part, extra=EMPTY) if isinstance(part, Text) else part
+def _plain(part: AnyPart) -> AnyPart:
+    if isinstance(part, ToolResult):
+        return replace(part, content=tuple(map(_plain, part.content)), form="", extra=EMPTY)
+    return part if isinstance(part, Opaque) else replace(part, extra=EMPTY)
