@@ -140,6 +140,37 @@ def test_what_is_said_once_more_after_something_else_is_said_once_more_there():
     assert "Use the walrus" not in notes(Facts(tuple(sent[:2])), Ledger(), AMPLE, len, told).text
 
 
+def test_few_words_that_are_said_often_stand_once_where_they_were_said_last():
+    rounds = [fact("user", text, at) for at in range(3, 203, 2) for text in ("Good, the next one.",)]
+    told = made(fact("user", "Sort all the files.", 1), *rounds, fact("user", "Was that all?", 300)).text
+    assert told.split("\n")[1:] == [
+        "[2] Sort all the files.",
+        "[4–202] Good, the next one. (said 100 times)",
+        "[301] Was that all?",
+    ]
+    assert "[4,6,8] Good, the next one." in made(*rounds[:3]).text
+    assert "[4] Good, the next one.\n[6] Good, the next one." in made(*rounds[:2]).text
+    pictured = fact("user", "Good, the next one.", 204, "1 attached")
+    assert "[205] Good, the next one. (pictures" in made(*rounds, pictured).text
+    answers = [fact("decision", item.text, item.at, "Shall I?") for item in rounds[:3]]
+    assert made(*rounds[:3], *answers).text.count("Good, the next one.") == 3
+
+
+def test_a_rule_that_is_stated_again_stands_once_and_no_plan_takes_it_from_a_message_of_its_own():
+    rule = "Never round before the last step of the invoice."
+    plan = "\n".join([rule, *(f"Always keep row {number} of the ledger, whatever comes." for number in range(8))])
+    rules = [fact("rule", line, 9) for line in plan.split("\n")]
+    single = (fact("user", rule, 3), fact("rule", rule, 3))
+    told = made(*single, fact("user", plan * 9, 9), *rules, room=1_300).text
+    assert f"“{rule}” [4]" in told
+    assert f"“{rule}” [10]" not in told
+    assert all(item.text in told for item in rules)
+    later = (fact("user", rule + " Please.", 12), fact("rule", rule, 12))
+    told = made(*single, *later).text.split("## What else")[0]
+    assert told.count(rule) == 1
+    assert "[13]" in told
+
+
 def test_a_decision_that_takes_back_another_by_being_said_again_is_seen():
     words, other = "Let's go with postgres for the ledger, please.", "Scrap that: go with mysql for the ledger."
     told = f"## Goal\nFirst asked: “{words}”"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from operator import itemgetter
 
@@ -44,6 +44,8 @@ MOST_STATED = 16
 SENT_AGAIN = 40
 """Characters above which a message that comes again word for word counts as the same one."""
 
+OFTEN, MOST_PLACES = 3, 4
+"""Times from which the same few words are shown once, and places of them that are all named."""
 _WORD = re.compile(r"[^\W\d_]+")
 _STRETCH = re.compile(r".{1,200}(?=\s|$)|.{1,200}", re.S)
 """A stretch of words in a sentence that does not end."""
@@ -88,16 +90,24 @@ def ruling(facts: Facts) -> tuple[Fact, ...]:
 
 
 def _once(facts: Facts) -> Facts:
-    """The facts without those of messages that were sent again later, word for word. A few words may mean something
-    else each time, and an answer stays with its question."""
+    """The facts without those of messages that were sent again later, word for word, and each rule once. A few words
+    may mean something else each time, and an answer stays with its question."""
     last = {fact.text: fact.at for fact in facts.of("user")}
     sent = (fact for fact in facts.of("user") if len(fact.text) > SENT_AGAIN)
     later = {fact.at: last[fact.text] for fact in sent if fact.at != last[fact.text]}
-    if not later:
-        return facts
     there = {(fact.kind, fact.text, fact.about, fact.at) for fact in facts.facts}
     again = ((fact, (fact.kind, fact.text, fact.about, later.get(fact.at))) for fact in facts.facts)
-    return Facts(tuple(fact for fact, same in again if same not in there))
+    kept = tuple(fact for fact, same in again if same not in there)
+    places = _places_of_rules(Facts(kept))
+    return Facts(tuple(fact for fact in kept if fact.kind != "rule" or places.get(fact.text, fact.at) == fact.at))
+
+
+def _places_of_rules(facts: Facts) -> dict[str, int]:
+    """Where each rule of more than a few words counts: of several messages in the one that rules least, since a plan
+    gives way to single rules, and of these in the last."""
+    telling = _telling(facts)
+    rules = sorted(facts.of("rule"), key=lambda fact: (-len(telling[fact.at]), fact.at))
+    return {fact.text: fact.at for fact in rules if len(fact.text) > SENT_AGAIN}
 
 
 def stated(facts: Facts) -> frozenset[int]:
@@ -117,8 +127,10 @@ def _messages(
     first: Mapping[str, int],
 ) -> Iterator[Piece]:
     """Every message. Those with a place among rules or decisions stand there. One that the summary quotes is not
-    repeated, unless it was said before and came again: then it may take back what was said in between."""
+    repeated, unless it was said before and came again: then it may take back what was said in between. Few words that
+    were said again and again stand where they were said last."""
     messages = facts.of("user")
+    often = _often(fact for fact in messages if fact.at not in places)
     ruling, stating = {fact.at for fact in facts.of("rule")}, stated(facts)
     for fact, worth in zip(messages, _worths(messages), strict=True):
         section = places.get(fact.at, "")
@@ -134,14 +146,32 @@ def _messages(
             longer = f"- {_quoted(fact)}{about}"
             longer = longer if longer != shorter else ""
             yield Piece(section, shorter, RANKS[section], fact.at, fact.at, shortest, longer)
-        elif anew:
-            pressing = PRESSING if fact.at in ruling or fact is messages[0] else 0
+        elif anew and fact.at == (said := often.get(fact.at, [fact.at]))[-1]:
+            pressing = PRESSING if fact.at in ruling or messages[0].at in said else 0
+            times = f" (said {len(said):,} times)" if len(said) > MOST_PLACES else ""
             media = f" {_media(fact.attached)}" if fact.attached else ""
-            text, *forms = (f"[{fact.at + 1}] {below(words)}{media}" for words in _forms(fact.text))
-            longer = f"[{fact.at + 1}] {below(fact.text)}{media}" if len(fact.text) <= whole else ""
+            text, *forms = (f"{_at(said)} {below(words)}{media}{times}" for words in _forms(fact.text))
+            longer = f"{_at(said)} {below(fact.text)}{media}{times}" if len(fact.text) <= whole else ""
             longer = "" if longer == text else longer
-            rank = RANKS["stated" if fact.at in stating else "said"]
+            rank = RANKS["said" if stating.isdisjoint(said) else "stated"]
             yield Piece("said", text, rank, pressing + worth, fact.at, tuple(forms), longer)
+
+
+def _often(messages: Iterable[Fact]) -> dict[int, list[int]]:
+    """For each message of a few words that the user said often, all places where they were said. Pictures beside them
+    make them others."""
+    found: dict[str, list[int]] = {}
+    for fact in messages:
+        if len(fact.text) <= SENT_AGAIN and not fact.attached:
+            found.setdefault(fact.text, []).append(fact.at)
+    return {at: said for said in found.values() if len(said) >= OFTEN for at in said}
+
+
+def _at(places: Sequence[int]) -> str:
+    """The numbers of messages; of many, the first and the last."""
+    if len(places) > MOST_PLACES:
+        return f"[{places[0] + 1}–{places[-1] + 1}]"
+    return f"[{','.join(str(at + 1) for at in places)}]"
 
 
 def _media(attached: str) -> str:
