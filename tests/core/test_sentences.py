@@ -190,6 +190,42 @@ def test_a_line_is_pasted_below_three_quarters_of_letters_and_a_long_one_below_8
     assert looks_pasted("x" * (letters - 1) + "1" * (length - letters + 1))
 
 
+def test_a_test_run_between_a_user_s_words_is_pasted_and_remarks_on_places_are_not():
+    run = (
+        "=== RUN   TestStop\n=== CONT  TestStop\n    stop_test.go:36: Note: only one point. (must not be empty)\n"
+        "        (may be empty without one)\n"
+        + "Only hooks are installed.\n"
+        * 3
+        + "        Error:          Should NOT be empty, but was\n        Messages:       Should have a trailer\n"
+        "--- FAIL: TestStop (0.1s)"
+    )
+    found = list(sentences(f"This must pass:\n{run}\nNever skip it."))
+    assert [sentence.text for sentence in found if not sentence.pasted] == ["This must pass:", "Never skip it."]
+    remarks = "stop.go:36: this must not be empty.\nstop.go:40: never log it.\nstop.go:51: keep the order."
+    assert not any(sentence.pasted for sentence in sentences(remarks))
+
+
+@pytest.mark.parametrize(
+    ("said", "rules"),
+    [
+        ("should we do this in the worktree", False),
+        ("so should we simply call it manifest or keep index", False),
+        ("shouldn't it be remote only", False),
+        ("maybe both should use the same shape?", False),
+        ("so you prefer remote, not url now?", False),
+        ("Should it fail, never retry.", True),
+        ("This should never be empty", True),
+        ("you should keep it", True),
+        ("maybe leave the tests alone", True),
+        ("can you always run the tests?", True),
+        ("should be 8ABeB7", True),
+        ("If you need specific details from before exiting plan mode (like errors), read the transcript at: /x", False),
+    ],
+)
+def test_a_question_is_no_rule_though_its_mark_is_missing(said, rules):
+    assert bears_rule(said) is rules
+
+
 def test_an_order_full_of_numbers_is_not_pasted():
     order = "Never bind the ports 7431, 7432, 7433, 7434, 7435, 7436, 7437, 7438, 7439."
     assert not looks_pasted(order)

@@ -7,7 +7,8 @@ their own. The word lists serve only for ranking: a sentence that no list knows 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -80,6 +81,15 @@ _TAGGED = re.compile(
 """A polite ending that makes an order look like a question."""
 _ORDERLY = re.compile(r"\W*(?:do not|don'?t|when|have)\b", re.I)
 """How an order may begin that looks like a question: with such an ending it is an order."""
+_ASKED_BARELY = re.compile(
+    r"\W*(?:(?:but|and|so|ok(?:ay)?|then|hm+|wait|well|also)\W+)*"
+    r"(?:(?:should|shall)(?:n'?t)? (?:i|we|it|this|that|they|these|those)\b[^,]*"
+    r"|(?:maybe|perhaps|so you)\b[^\n]*[?？][\s)\"'*_]*)$",
+    re.I,
+)
+"""A question by its first words: people leave out the mark. With a comma it may be a case ("Should it fail, stop")."""
+_CLIENTS = re.compile(r"If you need specific details from before exiting plan mode\b")
+"""What Claude Code adds to a plan that the user accepted: where the transcript is."""
 _EMPHASIS = re.compile(r"(?<!\w)_{1,3}(?=[^\W_])|(?<=[^\W_])_{1,3}(?!\w)")
 _ORDERS = re.compile(r"(?:never|always|do not|don'?t|avoid|please|keep|leave|make sure|you must)\b", re.I)
 _ASKED = re.compile(
@@ -106,6 +116,12 @@ _INVITES = re.compile(
     r"let me know (?:if|whether|which|how|when)\b.{0,60}\b(?:proceed|go ahead|continue|prefer|apply|start))\b",
     re.I,
 )
+_LOGGED = re.compile(
+    r"\s*(?:=== (?:RUN|PAUSE|CONT|NAME)\b|--- (?:PASS|FAIL|SKIP): |(?:Error Trace|Error|Messages|Test):[ \t]{2,}\S)"
+)
+"""A line of a test run. In prose such lines do not stand together."""
+_PLACED = re.compile(r"\s*[\w./-]{1,200}\.\w{1,8}:\d{1,6}:")
+"""A line that a test logged, with its place in a file: by itself it may be a remark of the user's on that place."""
 _HEADING = ("# ", "## ", "### ", "#### ")
 _CLOSERS = "*_\"')]” "
 """Signs that may follow a question mark."""
@@ -114,6 +130,8 @@ _WORDY = bytes(code for code in range(128) if chr(code).isalpha() or chr(code).i
 LEAST_WORDY, LEAST_WORDY_LONG = 0.75, 0.85
 """Letters and blanks below which a line is pasted, as shares of it: words have some 0.95. A line may name paths and
 numbers; in a long one they should be outweighed by the words around them."""
+LOG = 3
+"""Lines of a test run from which a text counts as one that was pasted, perhaps with words around it."""
 TAG = 40
 """Characters at the end of a sentence in which such an ending is sought."""
 LONG_LINE = 600
@@ -136,12 +154,27 @@ class Sentence(NamedTuple):
 def sentences(text: str) -> Iterator[Sentence]:
     """The text in order, as sentences and pasted blocks; white space between them is left out."""
     lines = text.split("\n")
+    logged = _logged(lines) if "---" in text else frozenset()
     for code, run in groupby(zip(fenced(lines), lines, strict=True), key=lambda pair: pair[0]):
         if code:
             yield Sentence("\n".join(line for _, line in run).strip(), True)
             continue
         for _, line in run:
+            if line in logged:
+                yield Sentence(line.strip(), True)
+                continue
             yield from (Sentence(piece, looks_pasted(piece)) for piece in _pieces(line.strip()))
+
+
+def _logged(lines: Sequence[str]) -> frozenset[str]:
+    """The lines of a test run that was pasted; none in a text without one. A run repeats itself, and indents what a
+    test says."""
+    if sum(_LOGGED.match(line) is not None for line in lines) < LOG:
+        return frozenset()
+    times = Counter(lines)
+    return frozenset(
+        line for line in lines if _LOGGED.match(line) or _PLACED.match(line) or times[line] >= LOG or line[:4].isspace()
+    )
 
 
 def _pieces(line: str) -> Iterator[str]:
@@ -175,10 +208,12 @@ def bears_rule(sentence: str) -> bool:
     """It says what must, may or must not be done, in words that a list knows. A question does not count."""
     words = _EMPHASIS.sub("", sentence.replace("’", "'"))
     rules = _RULE.search(words) or _CASE.match(words) or _NONE.search(words)
-    return rules is not None and not _is_asked(words)
+    return rules is not None and not _is_asked(words) and _CLIENTS.match(words) is None
 
 
 def _is_asked(sentence: str) -> bool:
+    if _ASKED_BARELY.match(sentence):
+        return True
     if not _ASKED.match(sentence):
         return False
     return not (_ORDERLY.match(sentence) and _TAGGED.search(sentence[-TAG:]))
