@@ -190,6 +190,15 @@ def test_a_snapshot_shows_the_last_messages_and_labels_what_a_tool_said():
     ]
 
 
+def test_a_snapshot_shows_what_a_command_printed_and_not_its_clients_head():
+    head = "Chunk ID: 109d71\nWall time: 0.0000 seconds\nProcess exited with code 0\nOriginal token count: 4\nOutput:\n"
+    assert snapshot_of([result("`a` is ``b``")], 0, 400, estimate) == "[1 tool output] ``` `a` is ``b`` ```"
+    messages = [result(f"{head}42 passed\n"), result(head), result(""), Message("user", Origin.USER, (Text("ok"),))]
+    assert snapshot_of(messages, 0, 400, estimate) == "[1 tool output] `42 passed`\n[4 user] ok"
+    idle = Message("user", Origin.PROGRAM, (Text("<local-command-stdout>Bye!</local-command-stdout>"),))
+    assert snapshot_of([*messages, *[idle] * 6], 0, 400, estimate) == snapshot_of(messages, 0, 400, estimate)
+
+
 @given(st.integers(-5, 300), st.lists(st.text(max_size=60), max_size=9))
 def test_a_snapshot_fits_and_holds_the_newest(room, texts):
     messages = [Message("user", Origin.USER, (Text(text),)) for text in texts]

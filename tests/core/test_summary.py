@@ -288,6 +288,70 @@ def test_a_farewell_is_no_part_of_a_summary(form, words):
     assert accept(Reply(form.format(GOOD, words)), CHECKPOINT) == accept(Reply(GOOD), CHECKPOINT)
 
 
+@pytest.mark.parametrize("rule", ["---", "***", "\n---\n", "- - -"])
+def test_a_rule_below_a_farewell_does_not_hide_it(rule):
+    assert accept(Reply(f"{GOOD}\n\nHope this helps!\n{rule}"), CHECKPOINT) == accept(Reply(GOOD), CHECKPOINT)
+    assert accept(Reply(f"{GOOD}\n\n---\nHope this helps!\n{rule}\n{rule}"), CHECKPOINT).get("next") == "1. test"
+    table = "## Goal\nship it\n\n## Next Steps\n| a |\n---"
+    assert accept(Reply(table), CHECKPOINT).get("next") == "| a |"
+
+
+GERMAN = """# Übergabe
+## Ziel
+Den Import reparieren.
+## Vorgaben
+- „Niemals auf main pushen.“
+## Stand
+### Erledigt
+- [x] carriers/nordfracht.py liest die Datei
+### In Arbeit
+- [ ] der Export
+### Blockiert
+(keine)
+## Entscheidungen
+- **ein Commit je Fund**: so gewünscht
+## Nächste Schritte
+1. make test
+## Wichtiger Zusammenhang
+- Zeile 40 der Datei
+```
+## Ziel
+```
+## Unmittelbare Aufgabe
+CONTINUE: den Export schreiben"""
+CHINESE = "\n\n".join(
+    f"## {title}\n{title}的内容"
+    for title in ["请求", "概念", "文件", "错误", "解决", "消息", "待办", "当前", "下一步", "立即"]
+)
+
+
+def test_sections_with_titles_of_another_language_are_known_by_their_order():
+    found = accept(Reply(f"<analysis>\nKurz.\n</analysis>\n<summary>\n{GERMAN}\n</summary>"), CHECKPOINT)
+    assert found.get("goal") == "Den Import reparieren."
+    assert found.get("constraints") == "- „Niemals auf main pushen.“"
+    assert found.get("active") == "- [ ] der Export"
+    assert found.get("next") == "1. make test"
+    assert found.immediate_task == "CONTINUE: den Export schreiben"
+    assert "## Ziel" in found.get("context")
+    assert accept(Reply(CHINESE), STYLES["full"]).get("pending") == "待办的内容"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("## Vorgaben\n", "## Vorgaben\n## Noch etwas\n"),
+        ("## Entscheidungen", "### Entscheidungen"),
+        ("## Stand", "## Next Steps"),
+        ("## Nächste Schritte\n", ""),
+    ],
+)
+def test_by_their_order_only_where_it_is_exactly_the_one_that_was_asked_for(before, after):
+    with pytest.raises(Empty):
+        accept(Reply(GERMAN.replace(before, after)), CHECKPOINT)
+    english = GOOD + "\n\n## Ein Titel\nmore"
+    assert accept(Reply(english), CHECKPOINT).get("next") == "1. test\n\n## Ein Titel\nmore"
+
+
 def test_a_farewell_behind_a_quotation_does_not_hide_it():
     quoted = "\n".join(f"> {line}" for line in GOOD.split("\n"))
     assert accept(Reply(f"{quoted}\n\nHope this helps!"), CHECKPOINT) == accept(Reply(GOOD), CHECKPOINT)

@@ -18,12 +18,14 @@ from foldline.core.checkpoints.pieces import LATEST
 from foldline.core.facts import Facts
 from foldline.core.log.extract import VERSION as EXTRACT
 from foldline.core.log.loglines import LogLine
+from foldline.core.log.logtext import in_ticks
 from foldline.core.resume import naming
 from foldline.core.said.usertext import idles, own_words
 from foldline.core.summaries.prompts import fill, prompt
 from foldline.core.summaries.summary import Summary, render
 from foldline.core.words.masks import begun
 from foldline.core.words.text import head, sendable
+from foldline.core.work.deeds import FRAME
 from foldline.core.work.ledger import Ledger
 from foldline.model import REF_LENGTH, Message, Origin, Text, ToolResult, digest
 
@@ -193,9 +195,11 @@ def _glance(message: Message, number: int) -> str:
     calls = [f"called {call.name}({begun(call.arguments, 120)})" for call in message.calls]
     said = " ".join(" ".join((text, *calls)).split(None, SNAPSHOT_LENGTH)[:SNAPSHOT_LENGTH])  # more is never shown
     lines = [f"[{number} {_SPEAKERS.get(message.origin, 'program')}] {head(said, SNAPSHOT_LENGTH)}"] if said else []
-    lines += [f"[{number} tool output] `{_first_line(result)}`" for result in message.results]
+    lines += [f"[{number} tool output] {in_ticks(line)}" for result in message.results if (line := _first_line(result))]
     return "\n".join(lines)
 
 
 def _first_line(result: ToolResult) -> str:
-    return begun(next((line for line in result.text.splitlines() if line.strip()), ""), SNAPSHOT_LENGTH // 2)
+    """The first line that says something: clients put a head of their own before what a command printed."""
+    said = (line for line in result.text.splitlines() if line.strip() and not FRAME.match(line))
+    return begun(next(said, ""), SNAPSHOT_LENGTH // 2)

@@ -2,6 +2,7 @@
 
     line, style ── opens ──> HeadingLine (heading, what follows on the line) or None
     text, style ── with_marks ──> the text with its underlined headings as headings by mark
+                ── by_order ──> the text with the style's own titles, where it has others for the same headings
 
 Headings by mark (`## Goal`, `**Goal**`) are always looked for; labels (`Goal: …`) only where a text has no `#` at all,
 for the same words also begin ordinary lines. Underlined headings are looked for where a text has none by mark.
@@ -28,6 +29,7 @@ _LABEL = re.compile(
     r"(?:\*\*)?(?P<text>.*)",
     re.S,
 )
+_HEADING = re.compile(r" {0,3}(?P<marks>#{2,6})[ \t\xa0]+(?P<title>\S.*)")
 _UNDERLINE = re.compile(r" {0,3}(?:-{2,}|={2,})[ \t\r]*")
 UNDERLINED = 2
 """Sections from which underlined lines are headings: one alone may be a line of text above a rule."""
@@ -104,3 +106,24 @@ def with_marks(text: str, style: Style) -> str:
         return text
     shown = (f"## {line.strip()}" if at in found else line for at, line in enumerate(lines) if at - 1 not in found)
     return "\n".join(shown)
+
+
+def by_order(text: str, style: Style) -> str:
+    """The text with the titles that were asked for, where a model wrote them in another language: it has exactly the
+    headings of the form, on their levels, and none that is known in another's place. Else the text as it is."""
+    lines = text.split("\n")
+    levels = [3 if heading.under else 2 for heading in style.headings]
+    marked = (
+        (at, _HEADING.fullmatch(line))
+        for at, (line, code) in enumerate(zip(lines, fenced(lines), strict=True))
+        if not code
+    )
+    found = [(at, heading) for at, heading in marked if heading and len(heading["marks"]) <= max(levels)]
+    if [len(heading["marks"]) for _, heading in found] != levels:
+        return text
+    for (at, heading), wanted in zip(found, style.headings, strict=True):
+        opened = opens(lines[at], style)
+        if opened and opened.heading != wanted:
+            return text
+        lines[at] = lines[at] if opened else f"{heading['marks']} {wanted.title}"
+    return "\n".join(lines)

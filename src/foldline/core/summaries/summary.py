@@ -17,10 +17,10 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from foldline.core.asking import Reply
-from foldline.core.summaries.headings import HeadingLine, named, opens
+from foldline.core.summaries.headings import HeadingLine, by_order, named, opens
 from foldline.core.summaries.prompts import prompt
 from foldline.core.summaries.styles import OTHER, STYLES, Heading, Style
-from foldline.core.summaries.unwrap import opens_working, unwrap, without_farewell
+from foldline.core.summaries.unwrap import RULE, opens_working, unwrap, without_farewell
 from foldline.core.words.markup import bare, fenced, guard, opens_fence, tidy, unguarded
 from foldline.errors import Empty, Truncated
 
@@ -38,8 +38,6 @@ _NOTHING = re.compile(
 """How models write an empty section in more words."""
 LONGEST_LOOP, ROUNDS = 12, 4
 """Lines of a round that repeats, and rounds in a row from which the model counts as caught in a loop."""
-_RULE = re.compile(r"\s*([-*_])(?:[ \t]*\1){2,}\s*")
-"""A line that only separates a section from the next."""
 _WORKING = frozenset({"analysis", "thinking", "reasoning", "scratchpad"})
 """Members of a JSON reply that are thrown away, as the tags of these names are."""
 _FORMS = {"checkpoint": ("checkpoint", "update", "analysis")}
@@ -102,7 +100,7 @@ def accept(reply: Reply, style: Style) -> Summary:
     if len(reply.text) > LONGEST:
         raise Empty(f"the reply has {len(reply.text):,} characters: no summary is that long")
     text = unwrap(without_farewell(reply.text), style)  # behind what wraps a summary, or at the end of what was wrapped
-    sections, loose = _sections(without_farewell(text), style)
+    sections, loose = _sections(by_order(without_farewell(text), style), style)
     usable = len({section.key for section in sections if section.key}) >= style.least + loose
     if reply.stop == "refusal" or (not usable and _REFUSAL.match(reply.text)):
         raise Empty("the model refused to write a summary")
@@ -120,7 +118,7 @@ def _written(summary: Summary) -> Summary:
     form = _form(summary.style)
     for section in summary.sections:
         lines = [line for line in section.text.split("\n") if bare(line).casefold() not in form]
-        while lines and (not lines[-1].strip() or _RULE.fullmatch(lines[-1])):
+        while lines and (not lines[-1].strip() or RULE.fullmatch(lines[-1])):
             lines.pop()
         own = any(line.strip() and not _TAG.fullmatch(line) for line in lines)
         summary = summary.with_section(section.key, tidy("\n".join(_once(lines))) if own else "")

@@ -61,6 +61,8 @@ _FAREWELL = re.compile(
 """What a model says last of all, to nobody: a whole line, without a mark of a list, of these and no other words."""
 LONGEST_FAREWELL = 240
 """Characters of such a line."""
+RULE = re.compile(r"\s*([-*_])(?:[ \t]*\1){2,}\s*")
+"""A line that only separates a section from the next."""
 _QUOTED, _INDENTED = re.compile(r" {0,3}> ?"), re.compile(r" {4}|\t")
 BLANK = 3
 """Lines after a fence in which its content must begin."""
@@ -147,11 +149,18 @@ def _plain(text: str, style: Style) -> str:
 
 
 def without_farewell(text: str) -> str:
-    """The text without the lines at its very end that only say farewell."""
+    """The text without the lines at its very end that only say farewell, and rules below them."""
     lines = text.rstrip().split("\n")
-    while lines and (not lines[-1].strip() or _is_farewell(lines[-1].rstrip())):
-        lines.pop()
-    return "\n".join(lines)
+    while lines:
+        last = next((at for at in range(len(lines) - 1, -1, -1) if _says_something(lines[at])), 0)
+        if not _is_farewell(lines[last].rstrip()):
+            break
+        del lines[last:]
+    return "\n".join(lines).rstrip()
+
+
+def _says_something(line: str) -> bool:
+    return bool(line.strip()) and RULE.fullmatch(line) is None
 
 
 def _is_farewell(line: str) -> bool:
