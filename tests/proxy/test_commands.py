@@ -232,8 +232,16 @@ def test_a_model_without_a_key_is_told_which_variable_to_set(capsys, monkeypatch
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     assert run(["proxy", "--model", "anthropic:claude-haiku-4-5", "--archive", "memory"]) == 4
     said = capsys.readouterr().err
-    assert "there is no key for anthropic:claude-haiku-4-5; set ANTHROPIC_API_KEY" in said
+    assert "anthropic:claude-haiku-4-5 needs a key: set ANTHROPIC_API_KEY, or leave out --model" in said
     assert "key=" not in said
+
+
+def test_a_model_with_a_broken_key_or_no_address_is_told_what_is_wrong(capsys, monkeypatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-é")
+    assert run(["proxy", "--model", "anthropic:claude-haiku-4-5", "--archive", "memory"]) == 4
+    assert "characters that no header may carry; copy it anew" in capsys.readouterr().err
+    assert run(["proxy", "--model", "openai-compatible:x", "--archive", "memory"]) == 2
+    assert "needs the address of its server; give it with --model-url" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from foldline.callers.openai import ChatWire, ResponsesWire
 from foldline.callers.retry import Clock, Retry
 from foldline.errors import AuthRejected, InvalidSetting
 
-__all__ = ["PROVIDERS", "Caller", "Clock", "Credential", "HttpCaller", "Retry", "Wire", "caller"]
+__all__ = ["PROVIDERS", "Caller", "Clock", "Credential", "HttpCaller", "Retry", "Wire", "by_option", "caller"]
 
 OPENAI = "https://api.openai.com/v1"
 
@@ -89,6 +89,20 @@ def caller(
         retry=retry or Retry(),
         clock=clock or Clock(),
     )
+
+
+def by_option(option: str, name: str, base_url: str | None, where: str) -> Caller:
+    """The same for an option of a command, in whose words it is said what is missing. `where` tells to give an address."""
+    provider, _ = _named(name)
+    if not provider.base_url and not base_url:
+        raise InvalidSetting(f"{option} {name} needs the address of its server; {where}")
+    try:
+        return caller(name, base_url=base_url)
+    except AuthRejected as error:
+        if any(os.environ.get(variable) for variable in provider.keys):
+            raise AuthRejected(f"{name} cannot be asked: {error}") from None
+        wanted = " or ".join(provider.keys)
+        raise AuthRejected(f"{name} needs a key: set {wanted}, or leave out {option} to do without one") from None
 
 
 def _named(name: str) -> tuple[Provider, str]:

@@ -7,7 +7,6 @@ are told, and what is done with the answer, is the compactor's.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -17,7 +16,6 @@ import click
 
 from foldline.cli.screen import safe, say
 from foldline.core.summaries.styles import OFFERED
-from foldline.errors import AuthRejected
 
 if TYPE_CHECKING:
     from foldline.callers import Caller
@@ -44,8 +42,18 @@ class Wish:
 
     def callers(self) -> dict[str, Caller]:
         """Those who will be asked, by their part. A name or a key that will not do is refused here, before any work."""
-        named = {"model": ("--model", self.model, self.base_url), "fallback": ("--fallback", self.fallback, None)}
-        return {part: _caller(option, name, url) for part, (option, name, url) in named.items() if name}
+        from foldline.callers import by_option
+
+        found = {}
+        try:
+            if self.model:
+                found["model"] = by_option("--model", self.model, self.base_url, "give it with --base-url")
+            if self.fallback:
+                where = "only --model can have one, with --base-url"
+                found["fallback"] = by_option("--fallback", self.fallback, None, where)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+        return found
 
 
 _OPTIONS = (
@@ -75,25 +83,6 @@ def asking(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
-
-
-def _caller(option: str, name: str, base_url: str | None) -> Caller:
-    from foldline.callers import PROVIDERS, caller
-
-    provider = PROVIDERS.get(name.partition(":")[0])
-    if provider is not None and not provider.base_url and not base_url:
-        advice = "give it with --base-url" if option == "--model" else "only --model can have one, with --base-url"
-        raise click.UsageError(f"{option} {name} needs the address of its server; {advice}")
-    try:
-        return caller(name, base_url=base_url)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
-    except AuthRejected as error:
-        keys = PROVIDERS[name.partition(":")[0]].keys
-        if any(os.environ.get(variable) for variable in keys):
-            raise AuthRejected(f"{name} cannot be asked: {error}") from None
-        wanted = " or ".join(keys)
-        raise AuthRejected(f"{name} needs a key: set {wanted}, or leave out {option} to do without one") from None
 
 
 def compactor(wish: Wish, callers: Mapping[str, Caller], budget: Budget, **more: Any) -> Compactor:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from foldline import home
-from foldline.errors import AuthRejected, InputError, UpstreamNotAllowed
+from foldline.errors import InputError, UpstreamNotAllowed
 from foldline.proxy.upstreams import (
     DIALECTS,
     KNOWN,
@@ -224,15 +224,12 @@ def _file(wish: Wish) -> Configured:
 
 
 def _caller(wish: Wish) -> Caller | None:
-    from foldline.callers import PROVIDERS, caller
+    from foldline.callers import by_option
 
     try:
-        return caller(wish.model, base_url=wish.model_url) if wish.model else None
+        return by_option("--model", wish.model, wish.model_url, "give it with --model-url") if wish.model else None
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    except AuthRejected:
-        keys = " or ".join(PROVIDERS[wish.model.partition(":")[0]].keys) if wish.model else ""
-        raise AuthRejected(f"there is no key for {wish.model}; set {keys}, or leave --model out") from None
 
 
 def _archive(where: str | None) -> Backend | None:
