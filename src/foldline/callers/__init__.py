@@ -92,7 +92,7 @@ def caller(
 
 
 def by_option(option: str, name: str, base_url: str | None, where: str) -> Caller:
-    """The same for an option of a command, in whose words it is said what is missing. `where` tells to give an address."""
+    """The same for an option of a command, in whose words what is missing is said. `where`: how to give an address."""
     provider, _ = _named(name)
     if not provider.base_url and not base_url:
         raise InvalidSetting(f"{option} {name} needs the address of its server; {where}")

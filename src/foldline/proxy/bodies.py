@@ -1,8 +1,9 @@
 """Bodies of requests: read within limits, unpacked within limits, and refused where an object has a key twice.
 
-    take(receive, most, pool)   → bytes, counted against what all requests together may hold
-    unpacked(data, coding)      → bytes; gzip, deflate and zstd
-    refuse_twins(data)          raises Twins: two parsers would read two different requests
+    Pool.share()                  gives `count`: all requests together may hold so much
+    take(receive, count, pace)    → bytes, counted as they come
+    unpacked(data, coding)        → bytes; gzip, deflate and zstd
+    refuse_twins(data)            raises Twins: two parsers would read two different requests
 
 What a body means is in skim.py.
 """

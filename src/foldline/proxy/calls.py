@@ -40,14 +40,10 @@ async def nothing() -> None:
 
 
 def onward(call: Call, body: bytes, sent: bytes) -> list[tuple[str, str]]:
-    """The client's headers as they go with a body: its own or ours."""
-    headers = heads.onward(call.headers, without=_changed(body is not sent))
+    """The client's headers as they go with a body: its own, or ours, which has no coding and none of its signatures."""
+    stale = () if body is sent else (b"content-encoding", b"digest", b"content-digest")
+    headers = heads.onward(call.headers, without=(b"accept-encoding", *stale))
     return [*headers, ("accept-encoding", "identity"), ("content-length", str(len(body)))]
-
-
-def _changed(changed: bool) -> tuple[bytes, ...]:
-    """What our own body has not: a coding and signatures over the client's."""
-    return (b"accept-encoding", b"content-encoding", b"digest", b"content-digest") if changed else (b"accept-encoding",)
 
 
 def added(turn: Turn) -> heads.Pairs:

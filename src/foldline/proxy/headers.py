@@ -58,10 +58,10 @@ def _text(value: bytes) -> str:
         return value.decode("latin-1")
 
 
-def back(headers: Iterable[tuple[bytes, bytes]], *, length: bool) -> Pairs:
-    """The provider's headers as the client is to have them; its length only where the body is as it was."""
+def back(headers: Iterable[tuple[bytes, bytes]]) -> Pairs:
+    """The provider's headers as the client is to have them, the length too: its body is passed on as it is."""
     pairs = [(key.lower(), value) for key, value in headers]
-    dropped = _HOP | _named(pairs) | (frozenset() if length else frozenset({b"content-length"}))
+    dropped = _HOP | _named(pairs)
     return [(key, value) for key, value in pairs if key not in dropped and not key.startswith((*_PAGES, OURS))]
 
 

@@ -31,7 +31,7 @@ log = logging.getLogger("foldline.proxy")
 _OURS = Path(__file__).parents[1]
 """Foldline's own code."""
 TOLD = (
-    *("upstream", "dialect", "operation", "status", "action", "outcome", "tries", "ms"),
+    *("upstream", "dialect", "operation", "status", "action", "tries", "ms"),
     *("before", "after", "checkpoint", "notices"),
 )
 """What a log line of a request may have in it."""

@@ -1,6 +1,7 @@
 """From the provider back to the client: each byte as it came, as soon as it is clear that the answer is a good one.
 
-    Relay.run(send) ──> Outcome
+    Relay.judge() ──> Outcome        reads until it is clear what this answer is
+    Relay.pass_on(send, …)           all of it, what was read first
 
 A refusal as too large, in whatever form it comes, is answered by sending less: a smaller output limit where that is
 enough, else a smaller view, strictly smaller each time. The client sees one answer. Everything else a provider says
@@ -155,7 +156,7 @@ class Relay:
 
         The last byte of an answer whose length was told is its end, so one that is held whole waits for it as a whole.
         """
-        pairs = heads.back(self._pairs, length=True) + added
+        pairs = heads.back(self._pairs) + added
         if self._whole:
             await last()
         await send({"type": "http.response.start", "status": self._answer.status, "headers": pairs})

@@ -79,10 +79,8 @@ class Running:
 
     @property
     def origin(self) -> str:
-        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)  # noqa: S104 - shown, not bound to
-        return (
-            f"http://[{host}]:{self.port}" if ":" in host and not host.startswith("[") else f"http://{host}:{self.port}"
-        )
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104 - shown, not bound to
+        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
     def url(self, upstream: str) -> str:
         """The base URL for clients of that upstream; what a provider's SDK adds to it is added."""
@@ -98,7 +96,7 @@ async def start(config: Config) -> AsyncIterator[Running]:
     from foldline.proxy.turn import Turns
 
     secret = config.token or new_secret()
-    with contextlib.closing(_bound(config.host, config.port, config, secret)) as listener:
+    with contextlib.closing(_bound(config, secret)) as listener:
         port = listener.getsockname()[1]
         refuse_itself(config.upstreams, config.host, port)
         guard = Guard(config.host, port, secret, chosen=config.token is not None, names=config.names)
@@ -177,8 +175,9 @@ def _needed() -> Any:
     return uvicorn
 
 
-def _bound(host: str, port: int, config: Config, secret: str) -> socket.socket:
+def _bound(config: Config, secret: str) -> socket.socket:
     """The address, taken before anything is served. Whether it may be used at all is asked first."""
+    host, port = config.host, config.port
     Guard(host, port, secret, chosen=config.token is not None)
     if port:
         refuse_itself(config.upstreams, host, port)
@@ -191,7 +190,9 @@ def _bound(host: str, port: int, config: Config, secret: str) -> socket.socket:
         listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
-        raise InputError(f"cannot listen at {host}:{port}: {error.strerror}; choose another --port") from None
+        raise InputError(
+            f"cannot listen at {host}:{port}: {error.strerror}; choose another --port, or --host"
+        ) from None
     return listener
 
 

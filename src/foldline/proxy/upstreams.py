@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from foldline.callers.base import checked, origin_of
 from foldline.errors import InputError, UpstreamNotAllowed
+from foldline.proxy.guard import is_loopback
 
 DIALECTS = ("anthropic", "openai-chat", "openai-responses", "gemini")
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
@@ -205,11 +206,11 @@ def _link_local(host: str) -> bool:
 
 def refuse_itself(table: Iterable[Upstream], host: str, port: int) -> None:
     """A proxy that sends to itself would do so for ever."""
-    own = {host, "localhost", "127.0.0.1", "::1", "0.0.0.0", "::"}  # noqa: S104 - compared with, not bound to
     for upstream in table:
         parts = urlsplit(upstream.base)
+        there = _plain(parts.hostname or "")
         same = (parts.port or {"http": 80, "https": 443}[parts.scheme]) == port
-        if same and (_plain(parts.hostname or "") in own or _loopback(parts.hostname or "")):
+        if same and (there in (host, "0.0.0.0", "::") or is_loopback(there)):  # noqa: S104 - compared with only
             raise UpstreamNotAllowed(f"the upstream {upstream.name} is this proxy itself; give the provider's address")
 
 
@@ -219,13 +220,6 @@ def _plain(host: str) -> str:
     except ValueError:
         return host.rstrip(".").lower()
     return str(getattr(address, "ipv4_mapped", None) or address)
-
-
-def _loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(_plain(host)).is_loopback
-    except ValueError:
-        return False
 
 
 __all__ = [
