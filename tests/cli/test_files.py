@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import stat
 
@@ -10,6 +11,7 @@ import click
 import pytest
 import zstandard
 
+from archive import agents
 from cli.conversations import anthropic
 from foldline.cli.exits import CannotWrite
 from foldline.cli.files import Target, describe, put, target
@@ -225,3 +227,12 @@ def test_standard_output_gets_the_bytes_as_they_are(capfdbinary, source):
 def test_places_are_described_harmlessly(source):
     assert describe(Target()) == "standard output"
     assert describe(Target("a\x1b[31m")) == "a\\x1b[31m"
+
+
+@pytest.mark.parametrize("command", [["prune"], ["compact", "--to", "900", "--no-archive"]])
+def test_who_changes_an_export_of_opencode_is_told_that_an_import_only_adds(foldline, tmp_path, command):
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(agents.opencode(9)))
+    ran = foldline(*command, path, "-o", tmp_path / "small.json")
+    assert ran.code == 0, ran.err
+    assert "`opencode session delete` it first" in ran.err

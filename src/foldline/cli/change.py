@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from foldline.cli.files import Target, describe, put, target
+from foldline.cli.files import Target, put, target, tell_written
 from foldline.cli.options import Given, load, meter, notices_json, print_json, tell
 from foldline.cli.screen import count, say, working
 
@@ -107,4 +107,4 @@ def _tell(where: Target, outcome: Outcome) -> None:
     tell(outcome.notices)
     say(f"{outcome.done.text}: {outcome.tokens_before:,} tokens → {outcome.tokens_after:,}, {freed:,} freed{share}")
     if not where.is_stream:
-        say(f"written to {describe(where)}")
+        tell_written(where, outcome.before.dialect)

@@ -17,7 +17,7 @@ import click
 from foldline.cli.asking import Wish, asking, compactor, done, lost, tell_attempts
 from foldline.cli.change import output
 from foldline.cli.exits import CannotWrite
-from foldline.cli.files import Target, describe, put, target
+from foldline.cli.files import Target, put, target, tell_written
 from foldline.cli.keeping import ARCHIVE
 from foldline.cli.options import Given, load, meter, notices_json, print_json, reading, tell
 from foldline.cli.screen import console, count, safe, safe_text, say, working
@@ -250,7 +250,7 @@ def _answer(shown: Shown) -> None:
     tell_attempts(shown.fitted.receipt.attempts)
     _draw(shown, sys.stderr if beside else sys.stdout)
     if shown.where is not None and not shown.where.is_stream:
-        say(f"written to {describe(shown.where)}")
+        tell_written(shown.where, shown.before.dialect)
     if shown.archive and shown.fitted.checkpoint:
         ref = shown.fitted.checkpoint.ref
         say(f"kept in {safe(shown.archive)} as checkpoint {ref}")

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import click
 
 from foldline.cli.exits import CannotWrite
-from foldline.cli.screen import safe, safe_json
+from foldline.cli.screen import safe, safe_json, say
 
 STREAM = "-"
 """Standard input or output, where a file could be named."""
@@ -172,3 +172,10 @@ def _state(file: os.stat_result) -> tuple[int, int, int]:
 def describe(where: Target) -> str:
     """The place, for people."""
     return "standard output" if where.is_stream else safe(where.path)
+
+
+def tell_written(where: Target, dialect: str) -> None:
+    """Where the document is now, and what its agent has to be told before it goes on from there."""
+    say(f"written to {describe(where)}")
+    if dialect == "opencode":
+        say("`opencode import` adds to a session that is there: `opencode session delete` it first")
