@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.core.counting.budget import Budget
-from foldline.core.policy import EMERGENCY_SHARES, MAX_IN_ROW, CacheCost, Past, cache_cost, decide, emergency
+from foldline.core.policy import EMERGENCY_SHARES, MAX_IN_ROW, CacheCost, Past, at_ease, cache_cost, decide, emergency
 from foldline.errors import CannotFit
 
 BUDGET = Budget(window=120_000, reserve=20_000)
@@ -85,6 +87,26 @@ def test_bytes_alone_call_for_a_compaction_and_strictly_so():
     assert decide(10, BUDGET, bytes_=10**12).action == "rest"
 
 
+@given(budgets.filter(lambda budget: budget.room >= 20), st.sampled_from([1.0, 0.9]))
+def test_after_a_view_at_ease_the_next_compaction_is_not_the_second_in_a_row(budget, mark):
+    budget = replace(budget, compact_at=mark)
+    eased, limit = at_ease(budget), budget.at(mark)
+    assert 1 <= eased < limit
+    assert decide(limit + 2, budget, Past(1, eased)).in_row == 1
+    assert decide(limit + 1, budget, Past(1, eased + 3)).in_row != 1  # a little larger, and it would be
+
+
+def test_with_a_lower_mark_a_compaction_waits_for_enough_new_tokens_as_long_as_there_is_room():
+    early = Budget(window=120_000, reserve=20_000, compact_at=0.8)
+    after = Past(in_row=1, tokens_after=79_000)
+    assert decide(80_001, early, after).action == "prune"
+    assert decide(88_999, early, after).action == "prune"
+    assert decide(89_000, early, after).action == "compact"
+    kept = Past(in_row=1, tokens_after=95_000)
+    assert decide(100_000, early, kept).action == "prune"
+    assert decide(100_001, early, kept).action == "compact"
+
+
 def test_a_lower_mark_for_compaction_is_obeyed_and_named():
     early = Budget(window=120_000, reserve=20_000, compact_at=0.8)
     assert decide(80_000, early).action == "prune"
@@ -106,14 +128,20 @@ def test_every_try_is_smaller_until_nothing_is_left(limit, tried):
         assert target < tried
         tried, attempts = target, attempts + 1
     assert attempts < 100
-    with pytest.raises(CannotFit, match="none smaller"):
+    with pytest.raises(CannotFit, match="none smaller") as refused:
         emergency(limit, attempts, tried)
+    assert (refused.value.tokens, refused.value.allowed) == (1, limit)
 
 
 @given(st.integers(2, 10**6), st.integers(2, 10**6))
 def test_later_tries_go_further_down(limit, tried):
     targets = [emergency(limit, attempt, tried) for attempt in range(len(EMERGENCY_SHARES) + 2)]
     assert targets == sorted(targets, reverse=True)
+    assert targets[-1] <= max(min(limit, tried) // 2, 1)
+
+
+def test_the_tries_after_a_refusal_are_few_so_the_third_aims_at_half():
+    assert [emergency(1_000, attempt, 10_000) for attempt in range(4)] == [900, 700, 500, 500]
 
 
 @pytest.mark.parametrize(("rewritten", "pays"), [(20_000, True), (20_001, False)])
