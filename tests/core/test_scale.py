@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,8 +58,28 @@ def test_the_cost_is_that_of_what_two_views_do_not_begin_with_in_common():
     assert weighed.cost(last[1:], last) == cache_cost(fresh(conversation, last[1:]).tokens, sizes[0], 0)
 
 
+def test_a_view_that_goes_on_where_the_last_one_ended_rewrites_only_what_is_new():
+    conversation = TALK.conversation()
+    weighed, _ = scale(conversation)
+    view = conversation.messages
+    alike = tuple(replace(message) for message in view[:2])  # read again, as each request is
+    begun, whole = fresh(conversation, view[:2]).tokens, fresh(conversation, view).tokens
+    for last in (view[:2], alike):
+        assert weighed.cost(last, view) == cache_cost(begun, whole, begun)
+    assert weighed.cost(view, alike) == cache_cost(whole, begun, begun)
+
+
 def test_messages_alone_weigh_without_the_head():
     conversation = Session(system="Be brief. " * 50).user("hello").conversation()
     weighed, meter = scale(conversation)
     assert weighed.alone(conversation.messages) == meter.message(conversation.messages[0])
     assert weighed.alone(()) == 0
+
+
+def test_messages_alone_weigh_what_the_provider_counts():
+    conversation = TALK.conversation()
+    weighed, meter = scale(conversation)
+    before = weighed.alone(conversation.messages)
+    meter.learn(conversation, Usage(round(meter.count(conversation).tokens * 1.5)))
+    assert 1 < meter.ratio < 2
+    assert weighed.alone(conversation.messages) == round(before * meter.ratio)
