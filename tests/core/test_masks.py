@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.core.words.masks import begun, ended, ends_of, masked, without_masks
+from foldline.core.words.secretforms import KEYS, begun_in
 
 KEY = f"ghp_{'a8Fk2Lq9Zx0P' * 3}"
 LOGIN = "postgres://app:tr0ub4dor3x@db.internal:5432/x"
@@ -55,3 +56,10 @@ def test_nothing_stands_in_the_place_of_masks_and_of_nothing_else():
 
 def test_only_what_stands_around_the_beginning_is_read():
     assert begun(f"{'word ' * 100_000}{KEY}", 9) == "word word"
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda key: key.begins)
+def test_a_key_is_sought_wherever_its_beginning_stands(key):
+    for text in (key.begins, f"a{key.begins}1", f"-_.{key.begins}", f"x_{key.begins}y-z."):
+        assert key in list(begun_in(text))
+    assert key not in list(begun_in(key.begins[:-1]))

@@ -16,11 +16,12 @@ from typing import NamedTuple, TypeAlias
 
 from foldline.core.words.secretforms import (
     AWS_SECRET,
-    KEYS_BY_SIGN,
+    KEYS,
     NAME_HINTS,
     NAMES,
     Key,
     Trust,
+    begun_in,
     looks_made_up,
     secretive,
     trusted,
@@ -72,9 +73,8 @@ def _hidden(text: str, found: Sequence[Secret]) -> str:
 
 
 def _once(text: str) -> Iterator[Secret]:
-    for sign, hints in KEYS_BY_SIGN.items():
-        if sign in text:
-            yield from (secret for hint in hints if hint in text for key in hints[hint] for secret in _keys(text, key))
+    for key in begun_in(text):
+        yield from _keys(text, key)
     if "://" in text:
         yield from _urls(text)
     if _PEM in text:
@@ -281,7 +281,7 @@ _HEADERS: Mapping[str, tuple[str, re.Pattern[str], Callable[[str], bool]]] = {
 }
 
 KINDS = frozenset({"aws-secret", "url-password", "private-key"}).union(
-    (key.kind for hints in KEYS_BY_SIGN.values() for keys in hints.values() for key in keys),
+    (key.kind for key in KEYS),
     (kind for kind, _ in NAMES.values()),
     (kind for kind, *_ in _HEADERS.values()),
 )

@@ -12,7 +12,7 @@ proportion to what it reads.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 Trust: TypeAlias = Literal["password", "guess", "secret", "token"]
@@ -129,22 +129,37 @@ KEYS = (
     _key("jwt", "eyJ", r"[A-Za-z0-9_-]{8,}+\.eyJ[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]{8,}+){1,3}+", anywhere=False),
 )
 
-_HINTS = ("sk-", "xox", "k_live_", "k_test_")
-"""Pieces that several beginnings share, so that one search can show that none of them is there."""
+_SIGNS = "_-."
+"""Signs that stand in the beginnings of keys, and not in most words."""
 
 
 def _by_sign() -> Mapping[str, Mapping[str, tuple[Key, ...]]]:
     signs: dict[str, dict[str, tuple[Key, ...]]] = {}
     for key in KEYS:
-        hint = next((hint for hint in _HINTS if hint in key.begins), key.begins)
-        hints = signs.setdefault(next((sign for sign in "_-." if sign in hint), ""), {})
-        hints[hint] = (*hints.get(hint, ()), key)
+        sign = next((sign for sign in _SIGNS if key.begins.find(sign) > 1), "")
+        before = key.begins.partition(sign)[0][-2:] if sign else key.begins
+        hints = signs.setdefault(sign, {})
+        hints[before] = (*hints.get(before, ()), key)
     return signs
 
 
 KEYS_BY_SIGN = _by_sign()
-"""The keys by a sign in their beginnings ("" for those without), then by hint: two quick looks spare most texts most
-searches."""
+"""The keys by a sign in their beginnings, then by the two characters before it; under "", by their whole beginnings,
+where no sign has so many before it. One look at what stands before such signs spares most texts most searches."""
+
+
+def begun_in(text: str) -> Iterator[Key]:
+    """The keys whose beginnings stand in a text."""
+    for sign, hints in KEYS_BY_SIGN.items():
+        if not sign:
+            near = [hint for hint in hints if hint in text]
+        elif sign in text:
+            ends = {piece[-2:] for piece in text.split(sign)}
+            near = [hint for hint in hints if hint in ends]
+        else:
+            continue
+        yield from (key for hint in near for key in hints[hint] if key.begins in text)
+
 
 AWS_SECRET = re.compile(r"[\s,:;|\"']{1,5}+(?P<body>[A-Za-z0-9/+]{40,}+)")
 """The other half of an AWS key, where it directly follows the first."""
