@@ -92,7 +92,7 @@ def running(done: Iterable[Deed]) -> tuple[Running, ...]:
 def _asked_after(deed: Deed) -> Iterator[str]:
     """The names in the arguments of a call."""
     arguments = deed.call.parsed()
-    for value in (arguments.get(key) for key in _BY_NAME):
+    for value in [arguments[key] for key in _BY_NAME if key in arguments]:
         yield from (
             str(name) for name in (value if isinstance(value, list) else [value]) if isinstance(name, str | int)
         )
