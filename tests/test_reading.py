@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from foldline import sources
+from foldline.dialects import jsontext
 from foldline.errors import FoldlineError, MalformedInput, UnknownDialect
 from foldline.model import Message, Origin, Text
 from foldline.reading import Reader
@@ -180,6 +181,20 @@ def test_what_was_null_and_is_no_number_is_refused_the_second_time_too():
     messages[0]["weight"] = float("nan")
     with pytest.raises(MalformedInput, match="nan"):
         reader.read(messages, "openai-chat")
+
+
+def test_messages_with_nulls_are_not_encoded_one_by_one_again(monkeypatch):
+    """Every step of Chat Completions that only calls a tool has a null for its text."""
+    encoded = []
+    encode = jsontext.encode
+    monkeypatch.setattr(jsontext, "encode", lambda value: encoded.append(value) or encode(value))
+    messages = [{**message, "name": None} for message in talk("openai-chat", turns=50).request()["messages"]]
+    reader = Reader()
+    first = reader.read(messages)
+    assert len(encoded) > len(messages)
+    encoded.clear()
+    assert reader.read(messages).messages == first.messages
+    assert len(encoded) < 10
 
 
 @pytest.mark.parametrize("odd", ["half a pair \ud83d", ("a", "tuple"), 10**400 // 10**399])

@@ -178,7 +178,8 @@ def _begin_as(items: Sequence[Any], known: _Rows) -> bool:
     count = len(known.rows)
     if not 0 < count <= len(items) or not reads_as(items[:count], known.rows):
         return False
-    return all(jsontext.encode(items[at]) == known.rows[at] for at in known.nulls)
+    nulls = ((at, known.rows[at]) for at in known.nulls)
+    return all(items[at] == jsontext.decode(row) or jsontext.encode(items[at]) == row for at, row in nulls)
 
 
 def _slot(request: Any) -> str | None:

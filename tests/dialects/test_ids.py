@@ -67,6 +67,11 @@ def test_an_answered_call_is_not_answered_again():
     assert _ids(assign(history, by_name=True))[1] == ["c1", "c2"]
 
 
+def test_a_list_in_which_everything_has_an_id_is_not_gone_through():
+    history = (_step(("c1", "a"), ("c2", "a")), _answers(("c2", "a"), ("own", "a")))
+    assert assign(history) is assign(history, by_name=True) is history
+
+
 def test_messages_without_calls_are_the_same_objects():
     message = Message("user", Origin.USER, (Text("hi"),))
     assert assign([message])[0] is message

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from foldline.model import Message, Part, ToolCall, ToolResult
@@ -25,7 +25,7 @@ def made_id(name: str, number: int = 0, kind: str = "call") -> str:
 
 
 def is_made(id_: str) -> bool:
-    return _SHAPE.fullmatch(id_) is not None
+    return id_.startswith(SYNTHETIC) and _SHAPE.fullmatch(id_) is not None
 
 
 def name_in(id_: str) -> str:
@@ -40,8 +40,17 @@ def assign(messages: Iterable[Message], *, by_name: bool = False) -> tuple[Messa
     A result without an id answers the first open call of that name in the newest step that has one. With `by_name`
     this also holds for a result whose own id no call has: some clients number results that the model did not.
     """
+    known = tuple(messages)
+    if not any(map(is_made, _given(known))):
+        return known
     book = _Book(by_name)
-    return tuple(map(book.enter, messages))
+    return tuple(map(book.enter, known))
+
+
+def _given(messages: Sequence[Message]) -> list[str]:
+    """The ids of all calls, and those that results name."""
+    calls = [call.id for message in messages for call in message.calls]
+    return calls + [result.call_id for message in messages for result in message.results]
 
 
 class _Book:
