@@ -1027,6 +1027,50 @@ def test_a_message_with_more_bytes_than_are_allowed_is_shown_by_its_ends():
     assert told["user-clamped"] == "the newest user message of 184,000 characters is shown by its ends only"
 
 
+def user(text):
+    return {"role": "user", "content": text}
+
+
+def figures(count):
+    """Turns with many tokens for their bytes."""
+    counted = {"role": "assistant", "content": "1234 " * 300}
+    return [message for at in range(count) for message in (user(f"How many in {at}?"), counted)]
+
+
+@pytest.mark.parametrize("most", [5_000, 50_000])
+@pytest.mark.parametrize("before", [0, 12, 40])
+@pytest.mark.parametrize("fill", ["=", " " * 400 + "go on\n", "These words must stay. "])
+def test_nor_does_it_matter_how_many_tokens_these_bytes_are(fill, before, most):
+    text = "Draw this again. " + fill * (120_000 // len(fill)) + "And one below it."
+    maker, given = Compactor(Budget(window=100_000, max_bytes=most)), [*figures(before), user(text)]
+    fitted = maker.fit(given)
+    assert most * 0.75 < len(json.dumps(fitted.messages, separators=(",", ":"))) < most
+    told = {notice.code: notice.text for notice in fitted.receipt.notices}
+    assert told["user-clamped"].endswith(" characters is shown by its ends only")
+    shown = fitted.view.messages[-1].text
+    assert (shown[:16], shown[-17:]) == (text[:16], text[-17:])
+    again = maker.fit([*given, {"role": "assistant", "content": "Drawn."}])
+    assert again.messages[: len(fitted.messages)] == fitted.messages
+    assert "user-clamped" in [notice.code for notice in again.receipt.notices]
+
+
+def test_a_message_that_these_bytes_can_hold_stays_whole_and_what_came_before_it_is_told():
+    text = "Draw this again. " + "=" * 40_000
+    fitted = Compactor(Budget(window=100_000, max_bytes=50_000)).fit([*figures(40), user(text)])
+    assert fitted.messages[-1] == user(text)
+    assert fitted.receipt.tokens_after > 1_000
+    assert [notice.code for notice in fitted.receipt.notices] == []
+
+
+def test_results_of_many_bytes_and_few_tokens_leave_room_for_a_checkpoint():
+    session = Session().user("Go on with the table.")
+    for step in range(40):
+        session.tools(("Bash", json.dumps({"command": f"cat {step}.txt"}), "=" * 5_000), text=f"step {step}")
+    fitted = Compactor(Budget(window=100_000, max_bytes=5_000)).fit(session.user("What now?").request())
+    assert len(json.dumps(fitted.messages)) < 5_000
+    assert fitted.view.messages[-1].text == "What now?"
+
+
 @pytest.mark.parametrize("count", [1, 3, 12])
 def test_pictures_with_more_bytes_than_are_allowed_go_from_a_message_that_has_room(count):
     picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBOR" + "A" * 60_000}}

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from foldline.core.checkpoints.checkpoint import Checkpoint, compose, framed, snapshot_of
 from foldline.core.checkpoints.notes import Composed
 from foldline.core.effects import Asking
-from foldline.core.fold import ALL, BrokenPromise, Extent
+from foldline.core.fold import ALL, BrokenPromise
 from foldline.core.ground import Ground
 from foldline.core.options import Options
 from foldline.core.prune import PruneSettings
@@ -179,18 +179,15 @@ class Attempts:
     def _shown(
         self, cut: int, step: Step, checkpoint: Checkpoint, settings: PruneSettings | None, rooms: Rooms
     ) -> Shown:
-        """The view with this checkpoint. Where the newest user message may be clamped, it has only the characters
-        there is room for, and no pictures if these are too heavy."""
+        """The view with this checkpoint. Where the newest user message may be clamped, there is only as much of it as
+        has room, in tokens and in bytes."""
         extent = rooms.user(checkpoint.message, self.stay(cut, settings, rooms)) if step.clamp_user else ALL
         shown = self.views.shown(cut, checkpoint, settings, extent)
-        if step.clamp_user and extent == ALL and self._is_too_heavy(shown):
-            return self.views.shown(cut, checkpoint, settings, Extent(bare=True))
-        return shown
-
-    def _is_too_heavy(self, shown: Shown) -> bool:
-        """The view has more bytes than the provider takes."""
         most = self.options.budget.max_bytes
-        return most is not None and shown.size.bytes > most
+        if step.clamp_user and most is not None and shown.size.bytes > most:
+            lighter = rooms.lighter(extent, shown.size.bytes - most)
+            return self.views.shown(cut, checkpoint, settings, lighter)
+        return shown
 
     def _clamped(self, cut: int, step: Step, rooms: Rooms) -> tuple[PruneSettings | None, int]:
         """How the results behind the cut are shortened, and how many tokens the messages there then have."""

@@ -43,6 +43,10 @@ class Costs:
         """Tokens of a message that is not in the history."""
         return round(self.meter.message(message) * self.meter.ratio)
 
+    def bytes(self, message: Message) -> int:
+        """Bytes of a message as it is sent."""
+        return self.meter.bytes(message)
+
     def together(self, messages: Iterable[Message]) -> int:
         """Tokens of several messages, rounded once."""
         return round(sum(map(self.meter.message, messages)) * self.meter.ratio)

@@ -3,7 +3,8 @@
     ground, options, decision ── limits_of ──> ViewLimits
 
 Where a request may have only so many bytes, text may take only a matching part of the room. Pictures are few tokens and
-many bytes: a view that is too heavy because of them is not taken. How the room is divided is decided in rooms.py.
+many bytes, as are some texts: a view that is too heavy because of them is not taken. How the room is divided is decided
+in rooms.py.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 from foldline.core.counting.budget import Budget
 from foldline.core.counting.meter import Meter, Tally
+from foldline.core.fold import newest_user
 from foldline.core.ground import Ground
 from foldline.core.options import Options
 from foldline.core.policy import Decision, at_ease
@@ -20,6 +22,9 @@ from foldline.model import Media, Message
 
 MARGIN = 0.97
 """Share of the bytes to aim at: a summary may have more bytes for its tokens than the messages had."""
+
+FEWEST = 0.1
+"""Tokens of a byte at the least: rulers and blanks have fewer, but what is written about them has not."""
 
 AROUND = 60
 """Bytes around a checkpoint and what is carried behind it."""
@@ -48,13 +53,20 @@ def limits_of(ground: Ground, options: Options, meter: Meter, decision: Decision
 
 
 def _text_share(ground: Ground, budget: Budget, most: int, meter: Meter) -> float:
-    """The part of the room that text may take."""
-    plain = tuple(message for message in ground.messages if not _shows(message))
+    """The part of the room that text may take. The newest user message has what it has, if it can be shown whole: it
+    may have many bytes for its tokens, or few, and says nothing of the others."""
+    newest = newest_user(ground.messages)
+    others = (message for at, message in enumerate(ground.messages) if at != newest)
+    plain = tuple(message for message in others if not _shows(message))
     head, size = (meter.count(ground.conversation.with_messages(some)) for some in ((), plain))
     if size.bytes <= head.bytes:  # every message has pictures: only a finished view shows whether it fits
         return 1.0
     left = max(most - head.bytes - AROUND, 0) * MARGIN  # the head cannot be shortened
-    tokens = head.tokens + left * (size.tokens - head.tokens) / max(size.bytes - head.bytes, 1)
+    tokens = float(head.tokens)
+    if newest is not None and meter.bytes(ground.messages[newest]) <= left:
+        left -= meter.bytes(ground.messages[newest])
+        tokens += meter.message(ground.messages[newest]) * meter.ratio
+    tokens += left * max((size.tokens - head.tokens) / (size.bytes - head.bytes), FEWEST)
     return min(tokens / budget.room, 1.0)
 
 

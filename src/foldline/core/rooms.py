@@ -49,8 +49,8 @@ ENDS_SHARE = 0.85
 SHORTEST_ENDS = 100
 """Characters of such a message that are always shown."""
 TRIES = 6
-"""How many times the ends are measured: they may have more tokens for their characters than the whole message, or
-fewer."""
+"""How many times the ends are measured: they may have more tokens or bytes for their characters than the whole message,
+or fewer."""
 TAIL_HEAVY = 0.25
 """Share of the room that a tail with shortened results may have, and above which whole results are better shortened:
 the agent is working with them, and readers miss what is left out."""
@@ -289,17 +289,24 @@ class Rooms:
         if self.newest is None:
             return ALL
         free = int((self.limit - self.fixed - self.costs.of(checkpoint) - stay) * MARGIN)
-        if self.costs.alone <= free:
-            return ALL
-        free = free if self.ease == self.limit else int(free * ENDS_SHARE)
-        return self._ends(self.ground.messages[self.newest], free)
+        return ALL if self.costs.alone <= free else self._ends(self.ground.messages[self.newest], free, self.costs.of)
 
-    def _ends(self, message: Message, free: int) -> Extent:
-        """About as much of the message as has `free` tokens, its characters searched between a length that fits and
-        one that does not. After one that is too long, less is aimed at: where a text grows denser, one would else come
-        nearer and nearer from above."""
+    def lighter(self, extent: Extent, over: int) -> Extent:
+        """How much of the newest user message there is room for where with so much of it a view has `over` bytes too
+        many."""
+        if self.newest is None:
+            return extent
+        message = self.ground.messages[self.newest]
+        free = int((self.costs.bytes(as_carried(message, extent)) - over) * MARGIN)
+        return self._ends(message, free, self.costs.bytes)
+
+    def _ends(self, message: Message, free: int, size: Callable[[Message], int]) -> Extent:
+        """About as much of the message as has a size that is free, less what the next turns need; its characters are
+        searched between a length that fits and one that does not. After one that is too long, less is aimed at: where
+        a text grows denser, one would else come nearer and nearer from above."""
+        free = free if self.ease == self.limit else int(free * ENDS_SHARE)
         low, high = SHORTEST_ENDS, len(as_carried(message).text)
-        fewest, most = (self.costs.of(as_carried(message, Extent(length))) for length in (low, high))
+        fewest, most = (size(as_carried(message, Extent(length))) for length in (low, high))
         if most <= free:  # only its pictures were too large
             return Extent(bare=True)
         aim = free
@@ -307,11 +314,11 @@ class Rooms:
             length = low + int((high - low) * max(aim - fewest, 0) / max(most - fewest, 1))
             if not low < length < high:
                 break
-            tokens = self.costs.of(as_carried(message, Extent(length)))
-            if tokens <= free:
-                low, fewest, aim = length, tokens, free
+            found = size(as_carried(message, Extent(length)))
+            if found <= free:
+                low, fewest, aim = length, found, free
             else:
-                high, most, aim = length, tokens, free - min(2 * (tokens - free), (free - fewest) // 2)
+                high, most, aim = length, found, free - min(2 * (found - free), (free - fewest) // 2)
         return Extent(low)
 
     def sizes(self, start: int, tokens: int, *, whole: bool = False) -> list[int]:

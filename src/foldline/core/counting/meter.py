@@ -154,6 +154,10 @@ class Meter:
         size = self._sizer.message(message)
         return size.text + size.media
 
+    def bytes(self, message: Message) -> int:
+        """Bytes of a message as it came, or about as it would be written."""
+        return self._sizer.message(message).bytes
+
     def each(self, conversation: Conversation) -> list[int]:
         """Tokens of each message by our own count, framing included."""
         totals = [size.text + size.media for size in self._follow(conversation).sums]
