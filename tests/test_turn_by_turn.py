@@ -120,6 +120,22 @@ def test_a_repair_that_is_gone_is_told_where_the_mark_on_the_first_message_moved
     assert maker.fit({"messages": [late, *rows[1:]]}).receipt.rebased
 
 
+@pytest.mark.parametrize("before", ["ok", "line\n" * 500])
+def test_a_prune_of_results_that_were_never_shown_keeps_all_that_was(before):
+    """The provider's cache holds, and the receipt says so; not where a result becomes a stub that was shown whole."""
+    maker = Compactor(Budget(window=9_000, reserve=500), prune=EAGER, secret=b"s")
+    session = Session("openai-chat").user("Begin.").tools(("Read", json.dumps({"file_path": "first"}), before))
+    last = maker.fit(session.request())
+    files = (("Read", json.dumps({"file_path": f"file-{number}"}), "line\n" * 550) for number in range(6))
+    fitted = maker.fit(session.tools(*files).request())
+    assert (last.receipt.action, fitted.receipt.action) == ("rest", "prune")
+    assert fitted.receipt.stubbed >= 4
+    assert fitted.receipt.rebased is (fitted.messages[: len(last.messages)] != last.messages) is (before != "ok")
+    assert (fitted.receipt.rewritten > 0) is fitted.receipt.rebased
+    assert ("cache " in str(fitted.receipt)) is fitted.receipt.rebased
+    assert Compactor(Budget(window=9_000, reserve=500), prune=EAGER).fit(session.request()).receipt.rebased
+
+
 def test_nor_does_it_where_other_sessions_begin_alike():
     """A fork of the session, another that goes another way, and requests for its first message alone."""
     maker = Compactor(Budget(window=9_000, reserve=500), prune=EAGER, secret=b"s")

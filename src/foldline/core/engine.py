@@ -146,7 +146,8 @@ class _Turn:
         )
         if (yield from self._saved(plan)):
             return None
-        return self._view(pruned.messages, replace(decision, action="prune"), ground, plan=plan)
+        rebased = not self.thread.is_extended_by(self.scale.mended(pruned.messages).messages)
+        return self._view(pruned.messages, replace(decision, action="prune"), ground, plan=plan, rebased=rebased)
 
     def _made_ready(self, ground: Ground, decision: Decision) -> Generator[Effect, Any, View | None]:
         """The fold that was made ahead of need, if there is one and it is still small enough."""

@@ -61,12 +61,21 @@ class Thread:
     def broken(self, view: tuple[Message, ...], count: int) -> Last | None:
         """What was shown last of the turn's history, if this view of it does not begin with that: what a repair put at
         its end is gone, or its plan was not found again."""
-        stops = self.chain.stops
-        shown = (last for last in self.last if last.skeleton in reversed(stops))
-        last = max(shown, key=lambda last: last.count, default=None)
+        last = self._shown_last()
         if last is None or goes_on(last.view, view):
             return None
-        return last if count >= last.count or last.skeleton != stops[-1] else None
+        return last if count >= last.count or last.skeleton != self.chain.stops[-1] else None
+
+    def is_extended_by(self, view: tuple[Message, ...]) -> bool:
+        """What was shown last of the turn's history is known, and this view begins with it."""
+        last = self._shown_last()
+        return last is not None and goes_on(last.view, view)
+
+    def _shown_last(self) -> Last | None:
+        """What was shown last of the turn's history: of several views, that of its longest part."""
+        stops = self.chain.stops
+        shown = (last for last in self.last if last.skeleton in reversed(stops))
+        return max(shown, key=lambda last: last.count, default=None)
 
 
 def goes_on(last: tuple[Message, ...], now: tuple[Message, ...]) -> bool:
