@@ -577,6 +577,25 @@ def test_what_somebody_else_saved_is_shown_only_if_the_provider_takes_so_many_by
     assert Meter(Estimator()).count(view.conversation).bytes < 20_000
 
 
+def test_what_is_pinned_in_the_very_turn_in_which_somebody_else_saved_it_as_a_stub_is_whole_from_then_on():
+    session, budget = Session().user("Read these."), Budget(window=5_200, reserve=200)
+    for number in range(4):
+        session.tools(("Read", json.dumps({"file_path": f"f{number}"}), LISTING))
+    session.assistant("done").user("and now?").assistant("ok").user("go")
+    pruned, spared = [], []
+    play(steps(session, opted(budget)), [(Keep, None), (Recall, None), (Save, pruned.append)])
+    theirs = Recalled(pruned[0].plan)
+    script = [(Keep, None), (Recall, None), (Save, theirs), (Save, spared.append)]
+    view = play(steps(session, opted(budget, force=True, pins=(2,))), script)
+    assert [notice.code for notice in view.receipt.notices] == ["folded-meanwhile"]
+    assert view.conversation.messages[2].results[0].text == LISTING
+    assert view.receipt.stubbed == len(theirs.plan.stubs) - 1
+    assert (spared[0].plan, spared[0].over) == (view.plan, theirs.plan)
+    session.assistant("gone").user("And then?")
+    later = play(steps(session, opted(budget)), [(Keep, None), (Recall, Recalled(spared[0].plan))])
+    assert later.conversation.messages[: len(view.conversation.messages)] == view.conversation.messages
+
+
 def test_a_user_message_whose_work_is_folded_is_not_taken_for_a_new_one():
     session = Session(model="m").user("Sort the handlers.")
     for number in range(40):

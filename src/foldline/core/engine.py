@@ -115,14 +115,17 @@ class _Turn:
         return self._shown(ground_of(replace(ground.given, returned=(), pins=()), self.recalled))
 
     def _resting(self, ground: Ground, decision: Decision) -> Generator[Effect, Any, View]:
-        """The last view and what is new. Where that does not extend the last view, the plan of how it is shown now
-        is saved."""
-        plan = ground.plan
-        if ground.moved and not self.options.ahead:  # views stay as they are until one has to be folded
-            plan = replace(plan, skeleton=ground.digests[-1], count=len(ground.messages))
-            yield from self._saved(plan)
-        shown = self._shown(ground)
-        return self._view(shown, decision, ground, plan=plan, rebased=ground.moved)
+        """The last view and what is new."""
+        plan = yield from self._as_shown(ground)
+        return self._view(self._shown(ground), decision, ground, plan=plan, rebased=ground.moved)
+
+    def _as_shown(self, ground: Ground) -> Generator[Effect, Any, ViewPlan]:
+        """The plan of how the history is shown. It is saved where that does not extend the last view."""
+        if not ground.moved or self.options.ahead:  # views stay as they are until one has to be folded
+            return ground.plan
+        plan = replace(ground.plan, skeleton=ground.digests[-1], count=len(ground.messages))
+        yield from self._saved(plan)
+        return plan
 
     def _eased(self, ground: Ground, decision: Decision) -> Generator[Effect, Any, View | None]:
         """The view with more results as stubs, if that makes enough room."""
@@ -251,12 +254,13 @@ class _Turn:
 
     def _beaten(self, ground: Ground, decision: Decision, winner: Recalled) -> Generator[Effect, Any, View]:
         """Someone else folded the same history meanwhile: their fold is shown, so that there is one view of it."""
-        found = ground_of(replace(ground.given, returned=()), winner)
+        found = showing.spared(ground_of(replace(ground.given, returned=()), winner), self.options.prune)
         self.recalled = winner
         if not self._fits(self.scale.sized(self._shown(found))):
             return (yield from self._folded(found, decision))
         self._note("folded-meanwhile", "the same history was folded by someone else at the same time: theirs is shown")
-        return self._view(self._shown(found), decision, ground, plan=found.plan, instead=found)
+        plan = yield from self._as_shown(found)
+        return self._view(self._shown(found), decision, ground, plan=plan, instead=found)
 
     def _fits(self, tally: Tally) -> bool:
         """A view of this size fits into the window, and is not too heavy for the provider."""
