@@ -660,6 +660,13 @@ def test_the_reason_of_a_fold_after_a_refusal_is_the_refusal():
     assert (again.receipt.action, again.receipt.reason) == ("compact", "the provider refused the request as too long")
 
 
+def test_of_an_emergency_that_a_program_asks_for_nobody_says_that_the_provider_refused():
+    maker, small = compactor(Budget(window=40_000)), talk(1)[:1]
+    assert maker.compact(working().request(), kind="emergency").receipt.reason == "asked for"
+    assert maker.preview(working().request(), kind="emergency").reason == "asked for"
+    assert maker.compact(small, kind="emergency").receipt.reason == "a fold would make it no smaller"
+
+
 def test_where_the_reply_takes_the_room_the_error_says_so():
     request, tight = {**working().request(), "system": "Be careful. " * 400}, Budget(window=300, reserve=60)
     with pytest.raises(CannotFit, match="a larger window, a smaller system prompt"):

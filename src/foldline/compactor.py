@@ -355,7 +355,7 @@ class Compactor:
             budget = self.windows.within(self.budget, model)
         manner = replace(self._options.manner, kind="emergency")
         to = recovery.target(said, refused, fitted.receipt.room, fitted.tries)
-        return replace(self._options, budget=budget, manner=manner, force=True, to=to), refused
+        return replace(self._options, budget=budget, manner=manner, force=True, refused=True, to=to), refused
 
     def _run(self, request: Any, options: Options, pin: Iterable[int], dialect: str | None) -> Fitted:
         return run(self._turn(request, options, pin, dialect), self._world)

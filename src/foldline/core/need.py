@@ -20,7 +20,7 @@ from foldline.core.scale import Scale
 ASKED = "asked for"
 """Why there is a fold that a program or a person wanted."""
 REFUSED = "the provider refused the request as too long"
-"""Why there is one of the kind "emergency"."""
+"""Why there is one after a refusal. A program may ask for one of the kind "emergency" although nobody refused."""
 
 
 def needed(tally: Tally, ground: Ground, options: Options, scale: Scale) -> Decision:
@@ -29,7 +29,7 @@ def needed(tally: Tally, ground: Ground, options: Options, scale: Scale) -> Deci
     decision = decide(tally.tokens, budget, _past(tally, ground, scale), bytes_=tally.bytes)
     if options.force:
         target = options.to or budget.at(budget.target)
-        reason = REFUSED if options.manner.kind == "emergency" else ASKED
+        reason = REFUSED if options.refused else ASKED
         return replace(decision, action="compact", reason=reason, target=target)
     if decision.action == "compact" or not _has_room_for_rules(tally, ground.plan, budget):
         return decision

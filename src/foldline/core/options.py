@@ -55,6 +55,8 @@ class Options:
     """Seals the fence around quoted history. It has no default: a secret that everyone knows lets anyone forge one."""
     force: bool = False
     """Compact now, whatever the policy says."""
+    refused: bool = False
+    """That is because the provider refused the request as too long."""
     ahead: bool = False
     """Make a fold ahead of need: it is shown only when it is needed."""
     to: int | None = None
