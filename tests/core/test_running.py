@@ -86,6 +86,13 @@ def test_a_command_that_had_printed_something_may_be_moved_by_the_user():
         (SPAWNED, "thr_9", ("wait", {"ids": ["thr_9"]}, '{"status":{"thr_9":{"completed":"All ported."}}}')),
         (SPAWNED, "thr_9", ("wait_agent", {"targets": ["thr_9"]}, '{"status":{"thr_9":{"completed":"All ported."}}}')),
         (SPAWNED, "thr_9", ("close_agent", {"agent_id": "thr_9"}, "{}")),
+        (SPAWNED, "thr_9", ("close_agent", {"id": "thr_9"}, '{"status":"running"}')),
+        (SPAWNED, "thr_9", ("wait", {"id": "thr_9"}, '{"status":{"completed":"All ported."},"timed_out":false}')),
+        *(
+            (SERVER, "b7f3", ("KillShell", {"shell_id": "b7f3"}, said.format("b7f3 is not running, so (completed)")))
+            for said in ("Shell {}", "Error: Shell {}", "<tool_use_error>Task {}</tool_use_error>")
+        ),
+        (PROCESS, "309", ("write_stdin", {"session_id": 309}, "write_stdin failed: Unknown process id 309")),
     ],
 )
 def test_it_is_over_once_a_call_that_names_it_says_so(start, name, end):
@@ -101,6 +108,7 @@ def test_it_is_over_once_a_call_that_names_it_says_so(start, name, end):
         ("Read", {"file_path": "log"}, "a log says:\nCommand running in the background"),
         ("BashOutput", {"bash_id": "b7f3"}, '<status>running</status>\n<stdout>{"job": "completed"}</stdout>'),
         ("BashOutput", {"bash_id": "b7f3"}, "<status>running</status>\n<stdout><status>failed</status></stdout>"),
+        ("TaskGet", {"id": "b7f3"}, "No task found"),
         ("KillShell", {"shell_id": "b7f3"}, "The user doesn't want to proceed with this tool use."),
     ],
 )
@@ -129,6 +137,7 @@ def test_of_several_that_a_call_waits_for_each_is_told_of_by_itself():
         ("Bash", {"command": "cat notes.md"}, f"Some notes:\n{SERVER[2]}\n{AGENT[2]}"),
         ("Bash", {"command": "cat log"}, "a log:\nProcess running with session ID 12\nready"),
         ("exec_command", {"cmd": "cat log"}, "Chunk ID: 1\nOutput:\nProcess running with session ID 12"),
+        ("Task", {"description": "look"}, f"The log has {SPAWNED[2]} in it.\nagentId: a9 (to go on with it)"),
     ],
 )
 def test_a_name_that_a_tool_only_quotes_is_none(quoted):
@@ -138,7 +147,10 @@ def test_a_name_that_a_tool_only_quotes_is_none(quoted):
 def test_a_clients_notice_names_what_ended():
     assert list(ended_by(f"{NOTICE.format('b7f3', 'completed')} and {NOTICE.format('a1', 'failed')}")) == ["b7f3", "a1"]
     assert list(ended_by(NOTICE.format("b7f3", "running"))) == []
+    both = (NOTICE.format("b7f3", "running"), NOTICE.format("a1", "completed"))
+    assert list(ended_by("\n".join(both))) == ["a1"]
     assert list(ended_by("<task-notification>" * 50_000)) == []
+    assert list(ended_by("<task-notification><task-id>b7f3</task-id>" * 20_000)) == []
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,9 @@ _SHOWS = re.compile(r"\s*(?:cat|head|tail|less|more|grep|rg|sed|awk|jq)\b")
 _TAIL = 1_000
 """Characters at the end of an answer in which that is sought."""
 _AGENT = re.compile(rf"\s*Async agent launched[^\n]*\n\s*agent ?Id: {_NAME}", re.I)
-_HELPER = re.compile(rf'"(?:agent|thread)_?id"\s*:\s*"{_NAME}"', re.I)
-"""The name in the answer of a tool that hands work to another agent, and does not wait for its report."""
+_HELPER = re.compile(rf'\s*\{{[^{{}}]{{0,300}}?"(?:agent|thread)_?id"\s*:\s*"{_NAME}"', re.I)
+"""How the answer of a tool begins that hands work to another agent, and does not wait for its report. A report may
+quote the same."""
 _BY_NAME = (
     "bash_id",
     "shell_id",
@@ -50,6 +51,8 @@ _BY_NAME = (
 )
 """Arguments that name what runs."""
 _STOPS = frozenset({"killshell", "killbash", "taskstop", "killtask", "closeagent", "stopagent", "killsession"})
+_BY_ID = _STOPS | {"wait"}
+"""Tools of Codex whose argument `id` is such a name. Other tools have ids of other things."""
 _ENDS = "completed|failed|killed|stopped|cancelled|error"
 _ENDED = rf"<status>(?:{_ENDS})</status>"
 _STATUS = re.compile(r"<status>(?P<status>\w{1,20})</status>")
@@ -57,11 +60,13 @@ _OUTPUT = "\nOutput:"
 """The line under which Codex shows what a process printed: above it stands what became of the process."""
 _RUNS = re.compile(r"^Process running with ", re.M)
 _ANSWER = r'"(?:completed|errored|shutdown|not_found)"'
-_OVER = re.compile(
-    rf"^Process exited with |{_ANSWER}|^(?:Error: )?No (?:shell|task|process|session|agent)\b[^\n]{{0,80}}\bfound", re.M
+_UNKNOWN = (
+    r"No (?:shell|task|process|session|agent)\b[^\n]{0,80}\bfound"
+    r"|(?:Shell|Task) [\w-]{1,40} is not running\b|write_stdin failed: Unknown (?:process|session) id\b"
 )
+_OVER = re.compile(rf"^Process exited with |{_ANSWER}|^(?:<tool_use_error>)?(?:Error: )?(?:{_UNKNOWN})", re.M)
 NOTICE = "<task-notification>"
-_NOTICE = re.compile(rf"{NOTICE}\s*<task-id>{_NAME}</task-id>.{{0,2000}}?{_ENDED}", re.S)
+_NOTICE = re.compile(rf"{NOTICE}\s*<task-id>{_NAME}</task-id>(?:(?!</?task-notification>).){{0,2000}}?{_ENDED}", re.S)
 """How Claude Code tells that something in the background has ended."""
 _TOLD = ("description", "task_name", "name", "message", "prompt")
 """Arguments that say what another agent is to do, the shortest first."""
@@ -92,7 +97,8 @@ def running(done: Iterable[Deed]) -> tuple[Running, ...]:
 def _asked_after(deed: Deed) -> Iterator[str]:
     """The names in the arguments of a call."""
     arguments = deed.call.parsed()
-    for value in [arguments[key] for key in _BY_NAME if key in arguments]:
+    names = (*_BY_NAME, "id") if bare_name(deed.call.name) in _BY_ID else _BY_NAME
+    for value in [arguments[key] for key in names if key in arguments]:
         yield from (
             str(name) for name in (value if isinstance(value, list) else [value]) if isinstance(name, str | int)
         )
@@ -124,7 +130,7 @@ def _started(deed: Deed, text: str) -> str:
     if deed.command and deed.result and (moved := _MOVED.search(deed.result.text[-_TAIL:])):
         return "" if _SHOWS.match(deed.command) else moved["name"]
     helps = hands_over(deed.call) and not deed.failed
-    helper = _AGENT.match(text) or _HELPER.search(text) if helps else None
+    helper = _AGENT.match(text) or _HELPER.match(text) if helps else None
     return helper["name"] if helper else ""
 
 
