@@ -208,6 +208,33 @@ def observed(text, origin=Origin.TOOL):
 
 
 @pytest.mark.parametrize(
+    "said",
+    [
+        "apply_patch verification failed: Failed to find expected lines in /src/a.py:\nx = 1",
+        "patch rejected by user",
+        'exec_command failed for `git push`: CreateProcess { message: "Rejected" }',
+        "Permission to use Bash with command git push has been denied.",
+        "Claude requested permissions to write to /src/a.py, but you haven't granted it yet.",
+        "File is in a directory that is denied by your permission settings.",
+        "[Request interrupted by user for tool use]",
+        "No changes to make: old_string and new_string are exactly the same.",
+        "Found 3 matches of the string to replace, but replace_all is false.",
+        "Cancelled: parallel tool call Bash(make) errored",
+        "Sibling tool call errored",
+        "PreToolUse:Edit hook error: [guard.sh]: not there",
+        "Execution stopped by PreToolUse hook",
+    ],
+)
+@pytest.mark.parametrize("call", [EDIT, ToolCall("1", "Bash", '{"command": "git push > log.txt"}')])
+def test_what_a_client_did_not_let_happen_was_not_done(call, said):
+    """Clients mark such answers as failures, but some dialects have no such mark."""
+    (deed,) = all_deeds(step(call), answer(result(said)))
+    assert (deed.verdict, deed.failed, deed.touched) == ("failed", True, ())
+    (deed,) = all_deeds(step(call), answer(result(f"1 file changed\n{said}")))
+    assert deed.verdict == "ok"
+
+
+@pytest.mark.parametrize(
     ("command", "said", "verdict", "touched"),
     [
         ("rm a.py", "rm: cannot remove 'a.py': No such file or directory", "failed", []),

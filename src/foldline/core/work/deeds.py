@@ -37,6 +37,16 @@ _FAILED = re.compile(
     r"|command (?:failed|aborted)|aborted by user|invalid arguments|the user doesn't want to)",
     re.I,
 )
+_REFUSED = re.compile(
+    r"\s*(?:apply_patch verification failed:|(?:patch )?rejected by user|exec_command failed\b"
+    r"|permission to use \S{1,80} [^\n]{0,300}\bdenied|claude requested permissions to "
+    r"|file is in a directory that is denied by|\[request interrupted by user"
+    r"|no changes to make: old_string|found \d{1,6} matches of the string to replace"
+    r"|cancelled: parallel tool call|sibling tool call errored|\w{1,40}:\S{1,80} hook (?:error|blocked)"
+    r"|execution stopped by \w{1,40} hook)",
+    re.I,
+)
+"""How a client begins that did not let a call happen, or could not make it."""
 _RAISED = re.compile(r"\s*[A-Z]\w{0,40}(?:Error|Exception): \S[^\n]*\s*$")
 """How an exception of a tool reads, where nothing else says that the call failed."""
 _UNKNOWN = re.compile(
@@ -219,7 +229,7 @@ def _verdict(call: ToolCall, result: ToolResult | None, envelope: Unpacked) -> V
     said = None if reads(call) or searches(call) else _said_verdict(text)
     if said:
         return said
-    if _FAILED.match(text[:_LOOK]) or _broke(call, text):
+    if _FAILED.match(text[:_LOOK]) or _REFUSED.match(text[:_LOOK]) or _broke(call, text):
         return "failed"
     command = command_of(call)
     return ended(command, _complained(command, text)) if command else "ok"
