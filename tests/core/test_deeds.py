@@ -221,6 +221,7 @@ def observed(text, origin=Origin.TOOL):
         "Found 3 matches of the string to replace, but replace_all is false.",
         "Cancelled: parallel tool call Bash(make) errored",
         "Sibling tool call errored",
+        "Task not found",
         "PreToolUse:Edit hook error: [guard.sh]: not there",
         "Execution stopped by PreToolUse hook",
     ],

@@ -194,6 +194,7 @@ def test_statuses_have_one_name_each(given_status, status):
         ("TaskUpdate", {"taskId": "1"}, "ok"),
         ("TaskUpdate", {"status": "completed"}, "ok"),
         ("TaskUpdate", {"taskId": "1", "status": "completed"}, "!no such task"),
+        ("TaskUpdate", {"taskId": "1", "status": "completed"}, "Task not found"),
         ("TodoWrite", {"todos": [{"content": " "}, {"status": "pending"}, "text", 5]}, "ok"),
         ("TodoWrite", "not json", "ok"),
         ("Read", {"todos": [{"content": "x"}]}, "ok"),

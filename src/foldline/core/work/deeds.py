@@ -42,8 +42,8 @@ _REFUSED = re.compile(
     r"|permission to use \S{1,80} [^\n]{0,300}\bdenied|claude requested permissions to "
     r"|file is in a directory that is denied by|\[request interrupted by user"
     r"|no changes to make: old_string|found \d{1,6} matches of the string to replace"
-    r"|cancelled: parallel tool call|sibling tool call errored|\w{1,40}:\S{1,80} hook (?:error|blocked)"
-    r"|execution stopped by \w{1,40} hook)",
+    r"|task (?:#?\S{1,20} )?not found\s*$|cancelled: parallel tool call|sibling tool call errored"
+    r"|\w{1,40}:\S{1,80} hook (?:error|blocked)|execution stopped by \w{1,40} hook)",
     re.I,
 )
 """How a client begins that did not let a call happen, or could not make it."""
