@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 from foldline.core.auditing.echoes import Heard, Passages
 from foldline.core.history.cycles import Pairer, Pairing, pair
+from foldline.core.summaries.enclosed import enclosed
 from foldline.core.summaries.render import EntryLimits, Glimpse, glimpse
 from foldline.core.work.deeds import Deed, cycle_deeds, deeds
-from foldline.model import Grammar, Message, Origin
+from foldline.model import Grammar, Media, Message, Opaque, Origin
 
 RECORD = EntryLimits()
 """How much of each message the record shows: the glimpses kept here are made with these limits."""
@@ -41,9 +42,12 @@ def said_in(message: Message) -> str:
 
 
 def shown_in(message: Message) -> str:
-    """What tools print in a message. Some agents have no result to put it in."""
+    """What tools print in a message, a provider's own and what stands in documents included. Some agents have no
+    result to put it in."""
     said = message.text if message.origin is Origin.TOOL else ""
-    return "\n".join(filter(None, (said, *(result.text for result in message.results))))
+    inner = (part for result in message.results for part in result.content)
+    words = (enclosed(part) for part in (*message.parts, *inner) if isinstance(part, Media | Opaque))
+    return "\n".join(filter(None, (said, *(result.text for result in message.results), *words)))
 
 
 def voices_in(messages: Sequence[Message]) -> Voices:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from foldline.core.history.cycles import Pairing
+from foldline.core.summaries.enclosed import enclosed
 from foldline.core.words.masks import begun, masked
 from foldline.core.words.text import head
 from foldline.model import Media, Message, Opaque, Origin, Part, Text, Thinking, ToolCall, ToolResult
@@ -143,7 +144,8 @@ def _part(part: Part, message: Message, limits: EntryLimits) -> tuple[str, str]:
         return "thinking", _thought(part.text, limits)
     speaker = _SPEAKERS[message.origin]
     if not isinstance(part, Text):
-        return speaker, _unseen(part)
+        words = enclosed(part)
+        return (f"in {_kind(part)}", _short(words, limits.result, limits)) if words else (speaker, _unseen(part))
     return speaker, part.text if limits.secrets else masked(part.text)
 
 
@@ -158,15 +160,25 @@ def _result(part: ToolResult, limits: EntryLimits) -> str:
     text, content = part.text, part.content
     shown = _short(text, limits.result, limits) if text and not text.isspace() else ""
     if len(content) > 1 or not shown:
-        unseen = (_unseen(item) for item in content if not isinstance(item, Text))
+        unseen = (_beside(item, limits) for item in content if not isinstance(item, Text))
         shown = " ".join(filter(None, (shown, *unseen)))
     return shown or ("(no text)" if part.is_error else "")
 
 
+def _beside(part: Media | Opaque, limits: EntryLimits) -> str:
+    """What else is in a result: the words in it, or its name."""
+    words = enclosed(part)
+    return f"({_kind(part)}:) {_short(words, limits.result, limits)}" if words else _unseen(part)
+
+
 def _unseen(part: Media | Opaque) -> str:
     if isinstance(part, Media):
-        return f"({_name(f'{part.kind} {part.mime}')}, not shown)"
-    return f"({_name(part.kind) or 'part'} of the provider's own, not shown)"
+        return f"({_kind(part)}, not shown)"
+    return f"({_kind(part)} of the provider's own, not shown)"
+
+
+def _kind(part: Media | Opaque) -> str:
+    return _name(f"{part.kind} {part.mime}" if isinstance(part, Media) else part.kind) or "part"
 
 
 def _name(text: str) -> str:
