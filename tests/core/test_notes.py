@@ -405,6 +405,19 @@ def test_thousands_of_rules_in_one_message_cost_no_more_than_in_many():
     assert time.process_time() - started < (6 if sys.gettrace() else 1.5)
 
 
+@pytest.mark.parametrize(("asked", "first"), [(70, True), (90, False)])
+def test_what_the_user_said_last_on_refusing_a_call_comes_before_everything_else(asked, first):
+    refused = [
+        fact("error", f"use the {which} worktree", at, REFUSED, "`ls`") for which, at in (("old", 60), ("other", 80))
+    ]
+    said = [fact("user", f"word{number:04} " + "y" * 60, number) for number in range(50)]
+    text = made(
+        *said, *refused, fact("user", "Then look.", asked), fact("immediate", "Then look.", asked), room=900
+    ).text
+    assert ("the other worktree" in text) is first
+    assert "the old worktree" not in text
+
+
 def test_an_open_question_outranks_even_rules():
     rules = [fact("rule", f"Never touch file {number}.", number) for number in range(50)]
     text = made(*rules, fact("approval", "Shall I?", 60), room=300).text

@@ -63,6 +63,7 @@ LATEST = "The latest messages before these notes"
 RANKS: Mapping[str, float] = {
     "waiting": 0,
     "first tasks": 0,  # short, and what is being done
+    "last words": 0,  # what the user said last, on refusing a call
     "rules": 0,
     "stated": 0.3,  # short, and perhaps a rule that no list of words knows
     "plan": 0.5,  # rules of a plan that is not shown as a whole: a single rule comes first
@@ -153,9 +154,14 @@ def states(facts: Facts, summary_text: str = "") -> Iterator[Piece]:
     errors = facts.of("error")
     fresh = [fact for fact in errors if fact.cure in ("", REFUSED)][-FRESH_ERRORS:]
     fresh += [fact for fact in errors if fact.cure not in ("", REFUSED, LEFT)][-FRESH_CURED:]
+    asked, remarks = (
+        facts.first("immediate"),
+        [fact for fact in errors if fact.cure == REFUSED and is_remark(fact.text)],
+    )
+    newest = [fact for fact in remarks[-1:] if asked is None or fact.at > asked.at]
     for fact in errors:
-        said = fact.cure == REFUSED and is_remark(fact.text)
-        rank = RANKS["remarks" if said else "fresh errors" if fact in fresh else "errors"]
+        kind = "last words" if fact in newest else "remarks" if fact in remarks else ""
+        rank = RANKS[kind or ("fresh errors" if fact in fresh else "errors")]
         section = "refused" if fact.cure == REFUSED else "errors"
         yield Piece(section, f"- {_trouble(fact, summary_text)} [{fact.at + 1}]", rank, fact.at, fact.at)
     deeds = facts.of("reached")
