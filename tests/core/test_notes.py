@@ -418,6 +418,16 @@ def test_what_the_user_said_last_on_refusing_a_call_comes_before_everything_else
     assert "the old worktree" not in text
 
 
+def test_of_much_that_runs_only_what_began_last_comes_before_the_user_s_words():
+    runs = [fact("running", f"make part{number:02}", number, key=f"shell{number}") for number in range(24)]
+    said = [fact("user", f"word{number:04} " + "y" * 60, number) for number in range(12)]
+    text = made(*runs, *said, room=1_500).text
+    assert re.findall(r"part(\d\d)", text)[-6:] == [f"{number:02}" for number in range(18, 24)]
+    assert text.count("part") < 12
+    assert text.count("word") == 12
+    assert made(*runs, *said).text.count("part") == 24
+
+
 def test_an_open_question_outranks_even_rules():
     rules = [fact("rule", f"Never touch file {number}.", number) for number in range(50)]
     text = made(*rules, fact("approval", "Shall I?", 60), room=300).text

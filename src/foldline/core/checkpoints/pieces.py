@@ -35,6 +35,9 @@ FIRST_TASKS = 5
 FRESH_ERRORS, FRESH_CURED = 3, 3
 """Fresh errors. Of those without a cure the newest: the work went on in spite of older ones. Of cured ones the
 newest: an agent that does not know what went wrong repeats it."""
+FRESH_RUNNING = 6
+"""Of what runs in the background the newest, which come before the user's words: each of Codex's commands that nobody
+asks after looks as though it ran for ever."""
 FRESH_REACHED = 6
 """Commits, pushes and the like that count as fresh, the newest: older ones are mostly contained in them."""
 PASSING = ("/tmp/", "/var/tmp/", "/dev/")  # noqa: S108 - names to leave out, nothing is written there
@@ -80,6 +83,7 @@ RANKS: Mapping[str, float] = {
     "fresh reached": 5.1,
     "reached": 5.6,  # older ones
     "errors": 6,
+    "long running": 6.5,
     "commands": 7,
     "read": 8,
 }
@@ -147,10 +151,12 @@ def states(facts: Facts, summary_text: str = "") -> Iterator[Piece]:
     for fact in facts.of("approval"):
         text = f"- The assistant asked, and has no answer yet: {quoted(fact.text)} [{fact.at + 1}]"
         yield Piece("waiting", text, RANKS["waiting"], PRESSING, fact.at)
-    for fact in facts.of("running"):
+    begun = facts.of("running")
+    for fact in begun:
+        rank = RANKS["running" if fact in begun[-FRESH_RUNNING:] else "long running"]
         what = in_ticks(on_one_line(beginning(fact.text, LONGEST_COMMAND)))
         text = f"- {in_ticks(fact.key)}: {what}, not seen to end [{fact.at + 1}]"
-        yield Piece("running", text, RANKS["running"], fact.at, fact.at)
+        yield Piece("running", text, rank, fact.at, fact.at)
     errors = facts.of("error")
     fresh = [fact for fact in errors if fact.cure in ("", REFUSED)][-FRESH_ERRORS:]
     fresh += [fact for fact in errors if fact.cure not in ("", REFUSED, LEFT)][-FRESH_CURED:]
