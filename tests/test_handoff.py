@@ -196,6 +196,16 @@ def test_who_takes_over_work_that_the_user_stopped_is_told_so(then):
     assert "stopped the work" not in again
 
 
+def test_a_model_does_not_go_on_with_what_the_user_stopped():
+    session = working().user("Now push it to main, and tag it.").tools(("Bash", "{}", "refused"))
+    reply = "## Goal\nSort the handlers.\n## Next Steps\n1. push it\n## Immediate Task\nCONTINUE: push it to main"
+    assert "CONTINUE: push it to main" in compactor(FakeCaller([reply])).handoff(session.request()).text
+    session.user("[Request interrupted by user for tool use]")
+    stopped = compactor(FakeCaller([reply])).handoff(session.request()).text
+    assert "STOPPED by the user: “Now push it to main, and tag it.”" in stopped
+    assert "CONTINUE" not in stopped
+
+
 def test_what_is_done_is_not_taken_up_because_the_user_left_the_client():
     session = working().user("Thanks, now tidy it up.").assistant("It is tidy.")
     session.user("<command-name>/exit</command-name>").user("<local-command-stdout>Bye!</local-command-stdout>")

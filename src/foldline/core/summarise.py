@@ -224,9 +224,11 @@ class _Desk:
         return (yield from self._answers([self._to(ask) for ask in asks]))
 
     def _finished(self, summary: Summary) -> Summary:
-        """The summary with its prompt's version, and with an immediate task even if the model gave none."""
+        """The summary with its prompt's version, and with an immediate task even if the model gave none, or would go
+        on with what the user stopped."""
         versioned = replace(summary, version=version_of(self.request))
-        if versioned.immediate_task:
+        asked = self.span.facts.first("immediate")
+        if versioned.immediate_task and not (asked and asked.is_stopped):
             return versioned
         latest = extract(self.span.messages[-LATEST:], self.span.facts, TASK_ROOM, self.size)
         return versioned.with_section("immediate", latest.immediate_task)
