@@ -15,7 +15,7 @@ from typing import Any
 from foldline.agenda import show
 from foldline.agenda.adopt import adoption
 from foldline.agenda.asked import Refused
-from foldline.agenda.rules import Ruling, decide, plan_of, task_of
+from foldline.agenda.rules import Ruling, decide, task_of
 from foldline.agenda.state import Board, Entry, Plan, fold
 from foldline.agenda.store import Log, damaged
 from foldline.errors import InputError
@@ -116,7 +116,7 @@ def _listed(board: Board, plan: Plan | None, arguments: Mapping[str, Any]) -> st
     if plan is None:
         return show.plans(board)
     if arguments.get("task") is not None:
-        return show.whole(task_of(plan_of(board, arguments), arguments))
+        return show.whole(task_of(plan, arguments))
     return show.tasks(plan)
 
 

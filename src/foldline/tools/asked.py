@@ -13,8 +13,9 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
+from foldline.agenda.asked import Refused
 from foldline.core.words.text import head
-from foldline.tools.shown import Refused, whole_characters
+from foldline.tools.shown import whole_characters
 from foldline.tools.table import Schema, Tool
 
 _WHOLE = re.compile(r"\s*[+#]?(\d{1,18})\s*", re.A)

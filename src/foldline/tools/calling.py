@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from foldline.agenda.asked import Refused
 from foldline.errors import ArchiveError, FoldlineError
 from foldline.tools import reading, searching, working
 from foldline.tools.asked import checked
 from foldline.tools.desk import Desk
-from foldline.tools.shown import Answer, Refused, failed
+from foldline.tools.shown import Answer, failed
 from foldline.tools.table import BY_NAME
 
 _DOES: Mapping[str, Callable[..., Answer]] = {

@@ -13,6 +13,7 @@ import hmac
 import json
 from collections.abc import Iterator, Sequence
 
+from foldline.agenda.asked import Refused
 from foldline.archive.base import SessionInfo, Stored
 from foldline.archive.history import lines
 from foldline.core.checkpoints.checkpoint import Checkpoint
@@ -20,7 +21,7 @@ from foldline.model import REF_LENGTH, Media, Message, Opaque, Origin, Part, Tex
 from foldline.redact import MASK
 from foldline.tools.desk import Desk
 from foldline.tools.searching import known_session
-from foldline.tools.shown import PAGE, Answer, Refused, check_page, fenced, one_line, page, place
+from foldline.tools.shown import PAGE, Answer, check_page, fenced, one_line, page, place
 
 LINES = 100
 """Messages on one page of a session's list."""

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from foldline.agenda.asked import Refused
 from foldline.archive.base import Found, SessionInfo
 from foldline.errors import ArchiveError
 from foldline.tools.asked import moment
 from foldline.tools.desk import Desk
-from foldline.tools.shown import Answer, Refused, clock, fenced, one_line
+from foldline.tools.shown import Answer, clock, fenced, one_line
 
 HITS = 10
 """Hits that are shown where no number is given."""

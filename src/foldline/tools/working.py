@@ -9,12 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 from foldline import memory_files
+from foldline.agenda.asked import Refused
 from foldline.archive.base import SessionInfo
 from foldline.archive.history import masked
 from foldline.core.receipt import Receipt
 from foldline.errors import InputError
 from foldline.tools.desk import Desk
-from foldline.tools.shown import ERROR, MEMORY, PAGE, PLAN, Answer, Refused, clock, failed, fenced, one_line
+from foldline.tools.shown import ERROR, MEMORY, PAGE, PLAN, Answer, clock, failed, fenced, one_line
 
 SESSIONS = 10
 """Sessions that a status lists: the newest, which are what one looks for after a fold."""
