@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from foldline.archive import schema
-from foldline.archive.base import Indexed
-from foldline.archive.search import TABLES, Index, search
+from foldline.archive.index import Index
+from foldline.archive.search import search
 from foldline.model import Message, Origin, Text, ToolCall
 
 VOCABULARY, WORDS, BATCH = 50_000, 51, 1_000
@@ -58,9 +58,9 @@ class Writer:
         return Message("assistant", Origin.ASSISTANT, (call,))
 
 
-def batches(writer: Writer, count: int) -> Iterator[list[Indexed]]:
+def batches(writer: Writer, count: int) -> Iterator[list[tuple[int, Message]]]:
     for start in range(1, count + 1, BATCH):
-        yield [Indexed(node, writer.message(node), 1, "", float(node)) for node in range(start, start + BATCH)]
+        yield [(node, writer.message(node)) for node in range(start, start + BATCH)]
 
 
 def timed(work: Callable[[], object]) -> float:
@@ -76,9 +76,9 @@ def opened(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def store(connection: sqlite3.Connection, rows: list[Indexed], index: Index | None) -> float:
+def store(connection: sqlite3.Connection, rows: list[tuple[int, Message]], index: Index | None) -> float:
     """One transaction, either of plain rows or of what the index writes."""
-    plain = [(row.node, str(row.message.parts[0])) for row in rows]
+    plain = [(node, str(message.parts[0])) for node, message in rows]
 
     def work() -> None:
         connection.execute("BEGIN IMMEDIATE")
@@ -91,14 +91,14 @@ def store(connection: sqlite3.Connection, rows: list[Indexed], index: Index | No
     return timed(work)
 
 
-def nodes(connection: sqlite3.Connection, rows: list[Indexed]) -> None:
+def nodes(connection: sqlite3.Connection, rows: list[tuple[int, Message]]) -> None:
     connection.execute("BEGIN")
     connection.executemany(
         "INSERT INTO nodes VALUES (?, ?, ?, ?, 1, ?, ?, ?, 'anthropic', '', ?)",
-        [(r.node, r.node - 1, b"", r.node, r.node, r.message.role, r.message.origin.value, r.time) for r in rows],
+        [(node, node - 1, b"", node, node, said.role, said.origin.value, float(node)) for node, said in rows],
     )
     connection.executemany(
-        "INSERT INTO blobs VALUES (?, ?, 0, 0, x'', NULL)", [(r.node, r.node.to_bytes(16)) for r in rows]
+        "INSERT INTO blobs VALUES (?, ?, 0, 0, x'', NULL)", [(node, node.to_bytes(16)) for node, _ in rows]
     )
     connection.execute("COMMIT")
 
@@ -106,9 +106,6 @@ def nodes(connection: sqlite3.Connection, rows: list[Indexed]) -> None:
 def fill(folder: Path, writer: Writer, count: int) -> sqlite3.Connection:
     ours, plain = opened(folder / "ours.db"), opened(folder / "plain.db")
     schema.migrate(ours)
-    if not ours.execute("SELECT 1 FROM sqlite_master WHERE name = 'finds'").fetchone():
-        for statement in TABLES:
-            ours.execute(statement)
     ours.execute("INSERT INTO sessions VALUES (1,'s','','','','','',1,1,NULL,NULL,0,0,0)")
     plain.execute("CREATE TABLE plain(id INTEGER PRIMARY KEY, text TEXT)")
     index, spent, base, recent = Index(), 0.0, 0.0, []

@@ -15,7 +15,8 @@ from archive import agents
 from foldline import Archive, sources
 from foldline.archive import folders, opencode
 from foldline.archive.folders import OPEN, QUIET, Importer
-from foldline.archive.transcripts import Failed, Item, found
+from foldline.archive.opencode import Item
+from foldline.archive.transcripts import Failed, found
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

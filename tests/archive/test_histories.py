@@ -264,7 +264,6 @@ def test_a_turn_costs_what_is_new_in_it_however_long_the_session_is(tmp_path):
     for turns in (10, 500):
         client, reader = Client(), Reader()
         archive = Archive(tmp_path / f"{turns}.db")
-        archive._index = None
         for _ in range(turns):
             client.grow(0)
         archive.keep(reader.read(client.request()))

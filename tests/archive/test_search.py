@@ -10,7 +10,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from foldline.archive import schema
-from foldline.archive.base import Indexed
 from foldline.archive.index import Index, said, touched
 from foldline.archive.search import RANKED, search
 from foldline.core.words.searchtext import MARKS
@@ -173,7 +172,7 @@ def fill(connection, messages):
             (node, at, node, at, message.role, message.origin.value, float(at)),
         )
         connection.execute("INSERT INTO blobs VALUES (?, ?, 0, 0, x'', NULL)", (node, node.to_bytes(16)))
-    Index().add(connection, [Indexed(at + 1, message, 1, "", 0.0) for at, message in enumerate(messages)])
+    Index().add(connection, list(enumerate(messages, 1)))
 
 
 class TestSecrets:
@@ -237,11 +236,6 @@ class TestRemoving:
             Index().purge(connection)
         assert b"lang" not in pages()
         assert "zerodivisionerror" in words(connection)
-
-    def test_tables_can_be_made_alone(self):
-        connection = sqlite3.connect(":memory:")
-        Index().create(connection)
-        assert connection.execute("SELECT count(*) FROM said").fetchone() == (0,)
 
 
 class TestWhatIsIndexed:

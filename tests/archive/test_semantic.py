@@ -263,7 +263,7 @@ class TestCodes:
         positions(archive, "one")
         index, message = Index(), next(iter(archive.messages(archive.sessions()[0].name))).message
         index.remove(connection, [1])
-        index.add(connection, [foldline.archive.base.Indexed(1, message, 1, "", 0.0)])
+        index.add(connection, [(1, message)])
         assert archive.uncoded() == 1
         assert 0 in positions(archive, "one")
 

@@ -13,9 +13,9 @@ import sqlite3
 from collections.abc import Callable
 
 from foldline.archive import rebuild
-from foldline.archive.base import Indexed
 from foldline.archive.blobs import LOST, MASKED, Blobs
 from foldline.archive.joining import Row, State, enter, lead, owner
+from foldline.archive.nodes import VERSION
 from foldline.dialects import jsontext
 from foldline.model import ToolResult, digest
 
@@ -39,12 +39,11 @@ def _message(connection: sqlite3.Connection, state: State, row: Row) -> None:
     stored = _checked(row, state)
     parent = _parent(connection, state, row)
     found = connection.execute(
-        "SELECT id, blob FROM nodes WHERE parent = ? AND key = ?", (parent, bytes.fromhex(row["key"]))
+        "SELECT id FROM nodes WHERE parent = ? AND key = ?", (parent, bytes.fromhex(row["key"]))
     ).fetchone()
     blob = _blob(connection, state, row, stored)
     node = found[0] if found else _insert(connection, parent, blob, owner(connection, state, row, parent), row)
-    if found and found[1] != blob:
-        connection.execute("INSERT OR IGNORE INTO versions VALUES (?, ?, ?)", (node, blob, row["time"]))
+    connection.execute(VERSION, (node, blob, row["time"]))
     _describe(connection, state, node, blob, row, stored)
     state.counts["new"] += not found
     lead(connection, state, row, parent, node)
@@ -159,19 +158,15 @@ def _describe(
     results = [(p.ref, node, blob, number) for number, p in enumerate(message.parts) if isinstance(p, ToolResult)]
     connection.executemany("INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?)", results)
     known = connection.execute("SELECT 1 FROM said WHERE node = ?", (node,)).fetchone()
-    if not known and state.index is not None:
-        state.index.add(connection, [Indexed(node, message, 0, "", row["time"])])
+    if not known:
+        state.index.add(connection, [(node, message)])
 
 
 def _version(connection: sqlite3.Connection, state: State, row: Row) -> None:
     node = state.places[row["session"], row["position"]]
     stored = _checked(row, state)
     blob = _blob(connection, state, row, stored)
-    connection.execute(
-        "INSERT OR IGNORE INTO versions SELECT ?1, ?2, ?3 WHERE NOT EXISTS "
-        "(SELECT 1 FROM nodes WHERE id = ?1 AND blob = ?2)",
-        (node, blob, row["time"]),
-    )
+    connection.execute(VERSION, (node, blob, row["time"]))
     _describe(connection, state, node, blob, row, stored)
 
 

@@ -51,17 +51,6 @@ def storable(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Indexed:
-    """A message that was just stored, as the search index is told of it."""
-
-    node: int
-    message: Message
-    session: int
-    project: str
-    time: float
-
-
-@dataclass(frozen=True, slots=True)
 class Found:
     """One hit of a search. `ref` fetches the message; `snippet` has its secrets masked."""
 

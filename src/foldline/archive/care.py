@@ -84,7 +84,7 @@ def forget_session(connection: sqlite3.Connection, name: str) -> Forgotten:
     own = [step.node for step in steps if not any(step.node in path for path in paths.values())]
     mine = {step.node for step in steps}
     shared = tuple(other for other, path in paths.items() if mine & path)
-    blobs = _blobs_of(connection, own)
+    blobs = _of(connection, _BLOBS, own)
     elsewhere = _held_elsewhere(connection, own, blobs)
     shared += tuple(other for other in _owners(connection, elsewhere.values()) if other not in shared)
     kept = len(steps) - len(own) + len(elsewhere)
@@ -100,32 +100,20 @@ def _closure(connection: sqlite3.Connection, blob: int) -> tuple[list[int], set[
     nodes: set[int] = set()
     blobs = {blob}
     while True:
-        held = _nodes_of(connection, blobs)
+        held = _of(connection, _NODES, blobs)
         if held == nodes:
             return sorted(nodes), blobs
-        nodes, blobs = held, _blobs_of(connection, held) | blobs
+        nodes, blobs = held, _of(connection, _BLOBS, held) | blobs
 
 
-def _nodes_of(connection: sqlite3.Connection, blobs: Iterable[int]) -> set[int]:
-    these = json.dumps(list(blobs))
-    return {
-        row[0]
-        for row in connection.execute(
-            f"SELECT id FROM nodes WHERE blob IN {_THESE} UNION SELECT node FROM versions WHERE blob IN {_THESE}",  # noqa: S608
-            (these, these),
-        )
-    }
+_NODES = f"SELECT id FROM nodes WHERE blob IN {_THESE} UNION SELECT node FROM versions WHERE blob IN {_THESE}"  # noqa: S608
+_BLOBS = f"SELECT blob FROM nodes WHERE id IN {_THESE} UNION SELECT blob FROM versions WHERE node IN {_THESE}"  # noqa: S608
 
 
-def _blobs_of(connection: sqlite3.Connection, nodes: Iterable[int]) -> set[int]:
-    these = json.dumps(list(nodes))
-    return {
-        row[0]
-        for row in connection.execute(
-            f"SELECT blob FROM nodes WHERE id IN {_THESE} UNION SELECT blob FROM versions WHERE node IN {_THESE}",  # noqa: S608
-            (these, these),
-        )
-    }
+def _of(connection: sqlite3.Connection, which: str, numbers: Iterable[int]) -> set[int]:
+    """The nodes that hold some blobs, or the blobs that some nodes hold."""
+    these = json.dumps(list(numbers))
+    return {row[0] for row in connection.execute(which, (these, these))}
 
 
 def _held_elsewhere(connection: sqlite3.Connection, nodes: Iterable[int], blobs: Iterable[int]) -> dict[int, int]:
@@ -133,7 +121,7 @@ def _held_elsewhere(connection: sqlite3.Connection, nodes: Iterable[int], blobs:
     own = set(nodes)
     these = json.dumps(list(blobs))
     there = connection.execute(f"SELECT id FROM blobs WHERE gone IS NULL AND id IN {_THESE}", (these,)).fetchall()  # noqa: S608
-    others = {blob: _nodes_of(connection, (blob,)) - own for (blob,) in there}
+    others = {blob: _of(connection, _NODES, (blob,)) - own for (blob,) in there}
     return {blob: min(found) for blob, found in others.items() if found}
 
 

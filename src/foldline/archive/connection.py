@@ -22,8 +22,6 @@ from foldline.archive import place, schema
 from foldline.archive.place import Damaged, Moved
 from foldline.errors import ArchiveError, Busy, Full
 
-__all__ = ["WAIT", "Damaged", "Moved", "Store", "wording"]
-
 WAIT = 5.0
 """Seconds to wait for another process to let go of the file."""
 _LEAST = 0.1
@@ -70,14 +68,9 @@ class Store:
             pass
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        with self._held() as connection:
-            yield connection
-
-    @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
         """One transaction: all of it is durable when the block ends, or none of it ever was."""
-        with self._held() as connection:
+        with self.reading() as connection:
             self._must_be_writable()
             left = max(min(_LEAST, self.wait), self.wait - self._queued)
             with self._waiting(connection, left), self._transaction(connection):
@@ -108,7 +101,7 @@ class Store:
 
     @contextmanager
     def _second(self) -> Iterator[sqlite3.Connection]:
-        with self._held():
+        with self.reading():
             self._must_be_writable()
         with self._worded(), closing(self._connect("rw", wait=0)) as connection:
             connection.execute("PRAGMA synchronous = FULL")
@@ -135,7 +128,7 @@ class Store:
     @contextmanager
     def looking(self) -> Iterator[sqlite3.Connection]:
         """A second connection, for reading alone, that sees the file as it is now and keeps nobody waiting."""
-        with self._held():  # brought up to date first, if need be
+        with self.reading():  # brought up to date first, if need be
             pass
         try:
             connection = self._for_reading(self._connect("ro"))
@@ -152,7 +145,8 @@ class Store:
             raise Moved(f"{self.path} was replaced by another file meanwhile; try again")
 
     @contextmanager
-    def _held(self) -> Iterator[sqlite3.Connection]:
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """The connection, for this thread alone: other threads wait until the block ends."""
         if self._pid != os.getpid():
             self._after_fork()
         since = time.monotonic()
@@ -288,7 +282,7 @@ class Store:
     @contextmanager
     def tidying(self) -> Iterator[sqlite3.Connection]:
         """A connection to write with where the cap does not hold: taking out needs room too, for a moment."""
-        with self._held() as connection:
+        with self.reading() as connection:
             if self.readonly:
                 raise Full(f"nothing can be taken out of {self.path}: {self.readonly}")
             connection.execute(f"PRAGMA max_page_count = {_ANY}")

@@ -19,8 +19,9 @@ from typing import Any
 
 from foldline import dialects
 from foldline.archive import ways
+from foldline.archive.opencode import Item
 from foldline.archive.sqlite import Archive
-from foldline.archive.transcripts import Failed, Item, found
+from foldline.archive.transcripts import Failed, found
 from foldline.dialects.about import about
 from foldline.dialects.base import Lined, Listed
 from foldline.errors import ArchiveError, FoldlineError

@@ -44,8 +44,9 @@ class Shelf(ABC):
     def undone(self) -> frozenset[str]:
         """The checkpoints that are undone."""
 
-    @abstractmethod
-    def keep(self, conversation: Conversation, scope: str = "") -> None: ...
+    def keep(self, conversation: Conversation, scope: str = "") -> None:
+        """Stores what is new. All of it is kept when this returns, or an error is raised."""
+        self.append(conversation, scope)
 
     @abstractmethod
     def append(

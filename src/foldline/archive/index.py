@@ -21,7 +21,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from foldline.archive.base import Indexed
 from foldline.core.words.searchtext import humps, spaced
 from foldline.core.work.tools import call_touches
 from foldline.model import Message, Text, Thinking, ToolCall, ToolResult
@@ -81,19 +80,15 @@ class Index:
         self._add = tuple(statement.format(own) for statement in _ADD)
         self._merge = _MERGE.format(own, f"{own.rpartition('.')[2]}finds")
 
-    def create(self, connection: sqlite3.Connection) -> None:
-        for statement in (*TABLES, *CODES):
-            connection.execute(statement)
-
-    def add(self, connection: sqlite3.Connection, messages: Iterable[Indexed]) -> None:
-        """Makes messages findable."""
+    def add(self, connection: sqlite3.Connection, messages: Iterable[tuple[int, Message]]) -> None:
+        """Makes messages findable, each by its node."""
         finds, kept, files = [], [], []
-        for row in messages:
-            text, paths = said(row.message), touched(row.message)
-            names = _clean(" ".join((*tools_of(row.message), *paths)))
-            finds.append((row.node, *_columns(text, names)))
-            kept.append((row.node, zlib.compress(text.encode(), _LEVEL), names))
-            files += [(posixpath.basename(path), path, row.node) for path in map(_clean, paths)]
+        for node, message in messages:
+            text, paths = said(message), touched(message)
+            names = _clean(" ".join((*tools_of(message), *paths)))
+            finds.append((node, *_columns(text, names)))
+            kept.append((node, zlib.compress(text.encode(), _LEVEL), names))
+            files += [(posixpath.basename(path), path, node) for path in map(_clean, paths)]
         rows: tuple[list[Any], ...] = finds, kept, files, [(node,) for node, _, _ in kept]
         for statement, values in zip(self._add, rows, strict=True):
             connection.executemany(statement, values)

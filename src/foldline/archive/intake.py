@@ -16,8 +16,8 @@ from typing import BinaryIO
 
 from foldline.archive.admit import admit
 from foldline.archive.blobs import Blobs
+from foldline.archive.index import Index
 from foldline.archive.joining import Row, State
-from foldline.archive.nodes import Indexer
 from foldline.archive.rebuild import DAMAGED
 from foldline.archive.transfer import FORMAT, VERSION
 from foldline.dialects import jsontext
@@ -41,7 +41,7 @@ class Imported:
     damaged: tuple[Notice, ...] = ()
 
 
-def import_(commit: Commit, blobs: Blobs, index: Indexer | None, file: BinaryIO) -> Imported:
+def import_(commit: Commit, blobs: Blobs, index: Index, file: BinaryIO) -> Imported:
     """Takes a whole file in. Raises MalformedInput for what is no export at all."""
     state = State(blobs, index)
     lines = _lines(file, state)

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foldline.archive.blobs import Blobs
-from foldline.archive.nodes import Indexer, free_name
+from foldline.archive.index import Index
+from foldline.archive.nodes import free_name
 from foldline.model import REF_LENGTH, Notice, digest
 
 Row = dict[str, Any]
@@ -23,7 +24,7 @@ _TOLD = ("scope", "project", "title", "dialect", "source", "started", "updated")
 @dataclass(slots=True)
 class State:
     blobs: Blobs
-    index: Indexer | None
+    index: Index
     masked: bool = False
     counts: dict[str, int] = field(default_factory=lambda: {"session": 0, "message": 0, "new": 0, "checkpoint": 0})
     damaged: list[Notice] = field(default_factory=list)

@@ -15,11 +15,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 from foldline.archive import ways
-from foldline.archive.base import Indexed
 from foldline.archive.blobs import LOST
 from foldline.archive.index import CODES, INDEXED, TABLES, Index
-from foldline.archive.nodes import Indexer
 from foldline.errors import ArchiveError
+from foldline.model import Message
 
 ALL = -1
 """For `most`: as many messages as there are."""
@@ -59,24 +58,24 @@ def waiting(connection: sqlite3.Connection) -> bool:
     return last(connection) > mark(connection)
 
 
-def catch_up(connection: sqlite3.Connection, index: Indexer | None, most: int = ALL) -> bool:
+def catch_up(connection: sqlite3.Connection, index: Index, most: int = ALL) -> bool:
     """Puts what is missing into the index, so many messages at most, the oldest first. Whether that was all.
 
     The transaction is the caller's.
     """
     before, end = mark(connection), last(connection)
-    if index is None or before >= end:
+    if before >= end:
         return True
     reached = _add(connection, index, before, most)
     connection.execute(_MOVE, (INDEXED, str(end if reached is None else reached)))
     return reached is None
 
 
-def _add(connection: sqlite3.Connection, index: Indexer, after: int, most: int = ALL) -> int | None:
+def _add(connection: sqlite3.Connection, index: Index, after: int, most: int = ALL) -> int | None:
     """Adds what is missing behind a node. The node that was reached; None when that was all."""
     while True:
         steps, more = _next(connection, after, PIECE if most == ALL else most)
-        index.add(connection, _readable(connection, steps))
+        index.add(connection, _messages(connection, steps))
         if not more:
             return None
         after = steps[-1].node
@@ -95,11 +94,11 @@ def _next(connection: sqlite3.Connection, after: int, most: int) -> tuple[list[w
     return steps, False
 
 
-def _readable(connection: sqlite3.Connection, steps: Iterable[ways.Step]) -> Iterator[Indexed]:
+def _messages(connection: sqlite3.Connection, steps: Iterable[ways.Step]) -> Iterator[tuple[int, Message]]:
     """The messages; one that cannot be read is verify's to name."""
     for step in steps:
         with suppress(ArchiveError):
-            yield Indexed(step.node, ways.alone(connection, step), 0, "", step.time)
+            yield step.node, ways.alone(connection, step)
 
 
 @contextmanager

@@ -6,10 +6,10 @@ Only read here. What was indexed has its secrets masked already, and so has what
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from foldline.archive.search import unpacked
 from foldline.archive.sqlite import Archive
 
 LOOKED_AT = 4_096
@@ -52,8 +52,7 @@ def openings(archive: Archive, sessions: Iterable[str]) -> dict[str, str]:
 
 
 def _first_line(data: bytes) -> str:
-    text = zlib.decompressobj().decompress(data, LOOKED_AT).decode("utf-8", "ignore")
-    return next((line for line in map(str.strip, text.splitlines()) if line), "")
+    return next((line for line in map(str.strip, unpacked(data, LOOKED_AT).splitlines()) if line), "")
 
 
 def checkpoints(archive: Archive, session: str) -> list[Made]:

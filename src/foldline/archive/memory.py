@@ -50,10 +50,6 @@ class MemoryArchive(Shelf):
         self._by_ref: dict[str, _Made] = {}
         self._undone: frozenset[str] = frozenset()
 
-    def keep(self, conversation: Conversation, scope: str = "") -> None:
-        """Stores what is new against the last conversation that went this way."""
-        self.append(conversation, scope)
-
     def append(
         self,
         conversation: Conversation,

@@ -13,20 +13,13 @@ import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from foldline.archive import rebuild
-from foldline.archive.base import Indexed, storable
+from foldline.archive.base import storable
 from foldline.archive.blobs import FORGOTTEN, LOST, Blobs
+from foldline.archive.index import Index
 from foldline.archive.keys import Path, Way, apart, named
 from foldline.model import REF_LENGTH, Message, ToolResult, digest
-
-
-class Indexer(Protocol):
-    """Who is told of new messages, in the transaction that stores them or in a later one."""
-
-    def add(self, connection: sqlite3.Connection, messages: Iterable[Indexed]) -> None: ...
-
 
 FEW = 32
 """Messages of one conversation that may be indexed later: a whole history takes less time in one piece."""
@@ -66,7 +59,7 @@ def grow(
     way: Way,
     about: About,
     blobs: Blobs,
-    index: Indexer | None,
+    index: Index,
     *,
     findable: bool = True,
 ) -> Path:
@@ -89,15 +82,13 @@ def grow(
     new = [_row(way, nodes, at, stored[at], session, tools, about.time) for at in range(first, len(nodes))]
     _each(connection, "INSERT INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", new)
     _each(connection, "UPDATE nodes SET blob = ? WHERE id = ?", [(stored[at], nodes[at]) for at in lost])
-    _each(connection, _VERSION, [(nodes[at], stored[at], about.time) for at in changed])
+    _each(connection, VERSION, [(nodes[at], stored[at], about.time) for at in changed])
     _describe(connection, blobs, way, nodes, stored, healed)
-    if index is not None and ((findable and first < len(nodes)) or lost or healed):
-        again = [at for at in touched if at in lost or stored[at] in healed]
-        new_ones = {nodes[at]: at for at in range(first, len(nodes))} if findable else {}
-        fresh = [(at, node) for node, at in (_found_again(connection, stored, again) | new_ones).items()]
-        index.add(
-            connection, [Indexed(node, way.messages[at], session.id, session.project, about.time) for at, node in fresh]
-        )
+    again = [at for at in touched if at in lost or stored[at] in healed]
+    fresh = _found_again(connection, stored, again)
+    fresh |= {nodes[at]: at for at in range(first, len(nodes))} if findable else {}
+    if fresh:
+        index.add(connection, [(node, way.messages[at]) for node, at in fresh.items()])
     return Path(way.messages, way.keys, nodes, session.name, tools)
 
 
@@ -119,7 +110,7 @@ def _found_again(connection: sqlite3.Connection, stored: dict[int, int], places:
     return found
 
 
-_VERSION = """INSERT OR IGNORE INTO versions SELECT ?1, ?2, ?3
+VERSION = """INSERT OR IGNORE INTO versions SELECT ?1, ?2, ?3
     WHERE NOT EXISTS (SELECT 1 FROM nodes WHERE id = ?1 AND blob = ?2)"""
 
 
@@ -180,7 +171,7 @@ def _session(connection: sqlite3.Connection, way: Way, nodes: Sequence[int], fir
     end = nodes[first - 1] if first else 0
     session = ended = _ending_at(connection, end)
     if first == len(nodes):
-        session = session or _through(connection, end)
+        session = session or _made_in(connection, end)
         assert session is not None  # every node was made in a session
     elif session is None:
         session = _begin(connection, way, nodes, first, about)
@@ -199,7 +190,8 @@ def _ending_at(connection: sqlite3.Connection, node: int) -> _Session | None:
     return _Session(*row) if row else None
 
 
-def _through(connection: sqlite3.Connection, node: int) -> _Session | None:
+def _made_in(connection: sqlite3.Connection, node: int) -> _Session | None:
+    """The session that a node first came in."""
     row = connection.execute(
         "SELECT id, name, project FROM sessions WHERE id = (SELECT session FROM nodes WHERE id = ?)", (node,)
     ).fetchone()
@@ -208,7 +200,7 @@ def _through(connection: sqlite3.Connection, node: int) -> _Session | None:
 
 def _begin(connection: sqlite3.Connection, way: Way, nodes: Sequence[int], first: int, about: About) -> _Session:
     name = free_name(connection, named(way, first))
-    origin = _through(connection, nodes[first - 1]) if first else None
+    origin = _made_in(connection, nodes[first - 1]) if first else None
     project = about.project or (origin.project if origin else "")
     cursor = connection.execute(
         """INSERT INTO sessions(name, scope, project, title, dialect, source, root, leaf, forked, fork_node, started,

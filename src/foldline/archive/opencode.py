@@ -1,6 +1,6 @@
 """opencode's sessions as it keeps them on disk, each as the export that its dialect reads.
 
-    folder ── sessions ──> Kept (name, stamp, load) for each session in opencode.db, or in storage/ of older versions
+    folder ── sessions ──> Item (name, stamp, given) for each session in opencode.db, or in storage/ of older versions
 
 The database is opened for reading only. What is in an export is the dialect's matter.
 """
@@ -28,13 +28,13 @@ _PARTS = "SELECT message_id, id, data FROM part WHERE session_id = ? ORDER BY id
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """One session: where it lies, what tells that it has changed, when it last did, and how to read it."""
+class Item:
+    """One transcript: its name, what tells that it has changed, when it last did, and what to read it from."""
 
     name: str
     stamp: str
     changed: float
-    load: Callable[[], dict[str, Any]] = field(repr=False)
+    given: Callable[[], Any] = field(repr=False)
 
 
 def is_database(path: Path) -> bool:
@@ -46,16 +46,16 @@ def is_storage(path: Path) -> bool:
     return path.name == STORAGE and all((path / name).is_dir() for name in ("session", "message", "part"))
 
 
-def in_database(path: Path) -> list[Kept]:
+def in_database(path: Path) -> list[Item]:
     """The sessions of a database. Raises InputError."""
     return [_of_row(path, row) for row in _asked(path, _COUNTED)]
 
 
-def _of_row(path: Path, row: Sequence[Any]) -> Kept:
+def _of_row(path: Path, row: Sequence[Any]) -> Item:
     name, updated, directory, title, parts, last = row
     info = {"id": name, "directory": directory, "title": title}
     latest = max(updated or 0, last or 0)
-    return Kept(f"{path}#{name}", f"{parts} {latest}", latest / 1000, lambda: _exported(path, info))
+    return Item(f"{path}#{name}", f"{parts} {latest}", latest / 1000, lambda: _exported(path, info))
 
 
 def _exported(path: Path, info: dict[str, Any]) -> dict[str, Any]:
@@ -80,13 +80,13 @@ def _asked(path: Path, query: str, *values: Any) -> list[Any]:
         raise InputError(what, source=str(path)) from None
 
 
-def in_storage(folder: Path) -> Iterator[Kept]:
+def in_storage(folder: Path) -> Iterator[Item]:
     """The sessions of an older version's folder."""
     for file in sorted((folder / "session").glob("*/*.json")):
         files = list(_files(folder, file))
         states = [os.stat(one) for one in files]
         changed = max(state.st_mtime_ns for state in states)
-        yield Kept(str(file), f"{len(files)} {changed}", changed / 1e9, lambda file=file: _assembled(folder, file))  # type: ignore[misc]
+        yield Item(str(file), f"{len(files)} {changed}", changed / 1e9, lambda file=file: _assembled(folder, file))  # type: ignore[misc]
 
 
 def _files(folder: Path, session: Path) -> Iterator[Path]:

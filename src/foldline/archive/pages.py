@@ -23,10 +23,10 @@ _SIZES = (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)
 """Bytes of a number, by how it is stored."""
 _FLOAT, _ZERO, _ONE, _VARIABLE = 7, 8, 9, 12
 
-Found = tuple[int, tuple[Any, ...]]
+Numbered = tuple[int, tuple[Any, ...]]
 
 
-def scan(path: Path) -> Iterator[Found]:
+def scan(path: Path) -> Iterator[Numbered]:
     """Every row that can be made out: the id it has in its table, and its values."""
     if path.stat().st_size < _HEADER:
         return
@@ -44,7 +44,7 @@ class _Pages:
         self._most = size - 35  # of a row that is on its page whole
         self._least = (size - 12) * 32 // 255 - 23
 
-    def rows(self, number: int) -> Iterator[Found]:
+    def rows(self, number: int) -> Iterator[Numbered]:
         start = number * self._size
         head = start + (_HEADER if number == 0 else 0)
         if self._data[head] != _ROWS:

@@ -132,10 +132,6 @@ class Plans:
     def mark(self, connection: sqlite3.Connection, ref: str, undone: bool, time: float) -> None:
         connection.execute("INSERT INTO undone(checkpoint, undone, time) VALUES (?, ?, ?)", (ref, undone, time))
 
-    def must_be_there(self, connection: sqlite3.Connection, ref: str) -> None:
-        """Raises ArchiveError for a checkpoint that was forgotten."""
-        self.checkpoint(connection, ref)
-
     def showing(self, connection: sqlite3.Connection, ref: str) -> ViewPlan | None:
         """The newest plan that shows this checkpoint."""
         row = connection.execute("SELECT max(id) FROM plans WHERE checkpoint = ?", (ref,)).fetchone()

@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from foldline.archive import place, salvage, schema
 from foldline.archive.connection import Store, wording
-from foldline.archive.nodes import Indexer
+from foldline.archive.index import Index
 from foldline.archive.place import RESCUE, SIDES, Damaged, beside
 from foldline.archive.wreck import was_archive
 from foldline.model import Notice
@@ -32,7 +32,7 @@ _PAGE = 4096
 """Bytes of a page where the file does not say: SQLite's default."""
 
 
-def rescue(path: Path, store: Store | None, error: Damaged, index: Indexer | None, wait: float) -> tuple[Notice, ...]:
+def rescue(path: Path, store: Store | None, error: Damaged, index: Index, wait: float) -> tuple[Notice, ...]:
     """Replaces a damaged file. What came of it; nothing when another process has done it meanwhile."""
     try:
         return _rescued(path, store, error, index, wait)
@@ -40,7 +40,7 @@ def rescue(path: Path, store: Store | None, error: Damaged, index: Indexer | Non
         raise wording(failed, path) from failed
 
 
-def _rescued(path: Path, store: Store | None, error: Damaged, index: Indexer | None, wait: float) -> tuple[Notice, ...]:
+def _rescued(path: Path, store: Store | None, error: Damaged, index: Index, wait: float) -> tuple[Notice, ...]:
     found = store.file if store is not None else place.file_at(path)
     if store is not None:
         store.let_go()
@@ -73,7 +73,7 @@ def _still_damaged(path: Path) -> bool:
         return True
 
 
-def _replaced(path: Path, index: Indexer | None) -> Notice:
+def _replaced(path: Path, index: Index) -> Notice:
     aside = beside(path, RESCUE)
     if not aside.exists():
         _link(path, aside)
@@ -98,7 +98,7 @@ def _link(path: Path, aside: Path) -> None:
         aside.touch(mode=0o600)
 
 
-def _renewed(path: Path, aside: Path, index: Indexer | None) -> salvage.Salvaged:
+def _renewed(path: Path, aside: Path, index: Index) -> salvage.Salvaged:
     copy, new = beside(path, _READING), beside(path, _NEW)
     _clear(copy, new)
     try:

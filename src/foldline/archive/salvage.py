@@ -17,9 +17,9 @@ from typing import Any
 
 from foldline.archive import blobs, plans, rebuild
 from foldline.archive.blobs import LOST
+from foldline.archive.index import Index
 from foldline.archive.keys import key_of, root_key
 from foldline.archive.later import catch_up
-from foldline.archive.nodes import Indexer
 from foldline.archive.rebuild import DAMAGED
 from foldline.archive.regrow import Haul, regrow
 from foldline.archive.wreck import Row, rows, scanned
@@ -64,7 +64,7 @@ def _were(number: int) -> str:
 NOTHING = Salvaged()
 
 
-def salvage(damaged: Path, new: sqlite3.Connection, index: Indexer | None) -> Salvaged:
+def salvage(damaged: Path, new: sqlite3.Connection, index: Index) -> Salvaged:
     """Fills a new archive with what can be read of a damaged one. All of it, or none, is in it afterwards."""
     with closing(sqlite3.connect(damaged, isolation_level=None)) as old:
         old.execute("PRAGMA writable_schema = ON")  # tables are read although the list of them is damaged

@@ -19,11 +19,9 @@ from typing import Any
 
 from foldline.archive import ways
 from foldline.archive.base import Filters, Found, storable
-from foldline.archive.index import TABLES, TAKE, Index
+from foldline.archive.index import TAKE
 from foldline.core.words.searchtext import Asked, ask, scores, snippet
 from foldline.model import REF_LENGTH
-
-__all__ = ["TABLES", "Index", "search"]
 
 RANKED = 2_000
 """Matches that are ranked, the newest: to rank all of a common word's takes a hundred times as long."""
@@ -49,32 +47,18 @@ def _where(filters: Filters) -> tuple[str, list[Any]]:
     return "".join(f" AND {sql}" for sql, _ in asked), [value for _, value in asked]
 
 
-def search(
-    connection: sqlite3.Connection,
-    query: str,
-    *,
-    session: str | None = None,
-    project: str | None = None,
-    scope: str | None = None,
-    role: str | None = None,
-    tool: str | None = None,
-    after: float | None = None,
-    before: float | None = None,
-    file: str | None = None,
-    limit: int = 20,
-) -> list[Found]:
+def search(connection: sqlite3.Connection, query: str, *, limit: int = 20, **filters: Any) -> list[Found]:
     """Messages that have all words of the query, or if none has, any; the best first, the newer of equals first.
 
     `session` means everything on the way to its end, what it shares with others included; `role` who speaks, a tool's
     result being the tool's; `file` a path, or the end of one, that was touched. Of an empty query, the newest messages.
     """
-    filters = Filters(session, project, scope, role, tool, file, after, before)
-    asked = ask(query)
-    may = allowed(connection, filters)
+    asked, only = ask(query), Filters(**filters)
+    may = allowed(connection, only)
     if asked.terms:
-        return shown(connection, asked, by_words(connection, asked, filters, may, limit).scores, session)
-    nodes = [] if query.strip() else list(islice(fitting(connection, EVERY, [], filters, may, NEWEST), limit))
-    return shown(connection, asked, dict.fromkeys(nodes, 0.0), session)
+        return shown(connection, asked, by_words(connection, asked, only, may, limit).scores, only.session)
+    nodes = [] if query.strip() else list(islice(fitting(connection, EVERY, [], only, may, NEWEST), limit))
+    return shown(connection, asked, dict.fromkeys(nodes, 0.0), only.session)
 
 
 def by_words(connection: sqlite3.Connection, asked: Asked, filters: Filters, allowed: Allowed, limit: int) -> Ranked:

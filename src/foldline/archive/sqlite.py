@@ -20,8 +20,9 @@ from foldline.archive import care, history, intake, later, nodes, rescue, search
 from foldline.archive.base import Found, SessionInfo, Stored, Trouble, storable
 from foldline.archive.blobs import Blobs
 from foldline.archive.connection import WAIT, Store
+from foldline.archive.index import Index
 from foldline.archive.keys import Memory
-from foldline.archive.nodes import About, Indexer
+from foldline.archive.nodes import About
 from foldline.archive.place import Damaged, Moved
 from foldline.archive.plans import Plans
 from foldline.archive.verify import verify
@@ -62,7 +63,7 @@ class Archive(history.Shelf):
         self.notices: tuple[Notice, ...] = ()
         """What happened to the file itself: rescued after damage."""
         self._blobs = Blobs(_masked if redact_at_rest else None)
-        self._index: Indexer | None = search.Index()
+        self._index = Index()
         self._memory = Memory()
         self._plans = Plans(self._blobs)
         self._doubted = False
@@ -112,10 +113,6 @@ class Archive(history.Shelf):
         with suppress(Busy, Full):  # whoever takes something out now does it, or the next to open the file
             if due:
                 self._store.at_once(care.scrub)
-
-    def keep(self, conversation: Conversation, scope: str = "") -> None:
-        """Stores what is new. All of it is on the disk when this returns."""
-        self.append(conversation, scope)
 
     def append(
         self,
@@ -344,7 +341,7 @@ class Archive(history.Shelf):
     def _mark(self, ref: str, undone: bool) -> None:
         with self._store.writing() as connection:
             if not undone:
-                self._plans.must_be_there(connection, ref)
+                self._plans.checkpoint(connection, ref)  # one that was forgotten stays so
             self._plans.mark(connection, ref, undone, clock.time())
 
     def _view(self, ref: str) -> tuple[ViewPlan | None, tuple[Message, ...]]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from foldline.archive import opencode
+from foldline.archive.opencode import Item
 from foldline.errors import InputError
 
 ENDINGS = (".jsonl", ".json", ".traj")
@@ -22,16 +22,6 @@ PACKINGS = ("", ".gz", ".zst")
 """What files in a folder are called that are looked into; a file that is named itself may be called anything."""
 BESIDE = (".meta.json", "sessions-index.json", "session_index.jsonl", "history.jsonl")
 """What agents put beside their transcripts."""
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One transcript: its name, what tells that it has changed, when it last did, and what to read it from."""
-
-    name: str
-    stamp: str
-    changed: float
-    given: Callable[[], Any] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +71,7 @@ def _below(folder: Path) -> Iterator[Item | Failed]:
 
 def _in_storage(folder: Path) -> Iterator[Item | Failed]:
     try:
-        yield from (Item(k.name, k.stamp, k.changed, k.load) for k in opencode.in_storage(folder))
+        yield from opencode.in_storage(folder)
     except OSError as error:  # opencode itself may take files away meanwhile
         yield Failed(str(folder), f"cannot be read: {error.strerror}; import it again")
 
@@ -98,7 +88,7 @@ def _in_file(path: Path) -> Iterator[Item | Failed]:
         if not stat.S_ISREG(state.st_mode):
             yield Failed(str(path), "is no regular file; copy it into one")
         elif opencode.is_database(path):
-            yield from (Item(k.name, k.stamp, k.changed, k.load) for k in opencode.in_database(path))
+            yield from opencode.in_database(path)
         else:
             stamp = f"{state.st_size} {state.st_mtime_ns} {state.st_ino}"
             yield Item(str(path), stamp, state.st_mtime, lambda: path)

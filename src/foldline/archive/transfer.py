@@ -110,37 +110,29 @@ def _session(writer: _Writer, row: Any) -> None:
 def _message(writer: _Writer, session: str, step: ways.Step) -> None:
     """A message in all the bytes it came in. Where another session has written it, only its place in this one."""
     key, tools = writer.connection.execute("SELECT key, tools FROM nodes WHERE id = ?", (step.node,)).fetchone()
-    place = {"session": session, "position": step.position, "key": key.hex(), "id": step.hash.hex()}
+    place = {"session": session, "position": step.position, "key": key.hex()}
     if step.node in writer.places:
-        writer.line("shared", **place)
+        writer.line("shared", **place, id=step.hash.hex())
         return
     writer.places[step.node] = session, step.position
     about = {"role": step.role, "origin": step.origin, "dialect": step.dialect, "tools": tools, "time": step.time}
     writer.line("message", **place, owner=step.session, **about, **_stored(writer, step.node, step.blob))
     others = writer.connection.execute("SELECT blob, time FROM versions WHERE node = ?", (step.node,)).fetchall()
     for blob, time in others:
-        name = writer.connection.execute("SELECT hash FROM blobs WHERE id = ?", (blob,)).fetchone()[0].hex()
-        writer.line("version", **{**place, "id": name}, time=time, **_stored(writer, step.node, blob))
+        writer.line("version", **place, time=time, **_stored(writer, step.node, blob))
 
 
 def _stored(writer: _Writer, node: int, blob: int) -> Row:
-    """The bytes and the parts of a message; or since when they are gone."""
-    name, codec, size, data, gone = _blob(writer.connection, blob)
+    """The hash, the bytes and the parts of a message, or of a checkpoint; or since when they are gone."""
+    name, codec, size, data, gone, parts = ways.held(writer.connection, node, blob)
+    found: Row = {"id": name.hex()}
     if gone is not None:
-        return {"gone": gone}
+        return found | {"gone": gone}
     if codec == LOST:
-        return {"lost": True}
-    found = writer.content("raw", blobs.unpacked(name, codec, size, data, None))
+        return found | {"lost": True}
+    found |= writer.content("raw", blobs.unpacked(name, codec, size, data, None))
     found |= {"masked": True} if codec & MASKED else {}
-    row = writer.connection.execute("SELECT data FROM parts WHERE node = ? AND blob = ?", (node, blob)).fetchone()
-    return found | (writer.content("parts", blobs.unpack(row[0])) if row else {})
-
-
-def _blob(connection: sqlite3.Connection, blob: int) -> Any:
-    row = connection.execute("SELECT hash, codec, size, data, gone FROM blobs WHERE id = ?", (blob,)).fetchone()
-    if row is None:
-        raise blobs.missing(blob)
-    return row
+    return found | (writer.content("parts", blobs.unpack(parts)) if parts else {})
 
 
 _MADE = "ref, scope, skeleton, generation, parent, blob, text_hash, covered, node, time"
@@ -149,21 +141,16 @@ _MADE = "ref, scope, skeleton, generation, parent, blob, text_hash, covered, nod
 def _checkpoints(writer: _Writer, *, everything: bool) -> set[str]:
     refs: set[str] = set()
     for row in _dicts(writer.connection, _MADE, "checkpoints"):
-        place = writer.places.get(row.pop("node"))
+        node = row.pop("node")
+        place = writer.places.get(node)
         if place is None and not everything:
             continue
         covered = blobs.Blobs().get(writer.connection, row.pop("covered")).hex()
-        name, codec, size, data, gone = _blob(writer.connection, row.pop("blob"))
-        said = {"gone": gone} if gone is not None else _said(writer, name, codec, size, data)
+        said = _stored(writer, node, row.pop("blob"))
         row["text_hash"] = row["text_hash"].hex()
         refs.add(row["ref"])
-        writer.line("checkpoint", **row, id=name.hex(), covered=covered, place=place, **said)
+        writer.line("checkpoint", **row, covered=covered, place=place, **said)
     return refs
-
-
-def _said(writer: _Writer, name: bytes, codec: int, size: int, data: bytes) -> Row:
-    found = writer.content("raw", blobs.unpacked(name, codec, size, data, None))
-    return found | ({"masked": True} if codec & MASKED else {})
 
 
 def _plans(writer: _Writer, refs: set[str], *, everything: bool) -> None:

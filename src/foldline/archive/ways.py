@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from foldline.archive import blobs, rebuild
 from foldline.archive.base import SessionInfo, Stored, storable
@@ -80,16 +81,16 @@ def message(connection: sqlite3.Connection, step: Step) -> Message:
 
 def messages(connection: sqlite3.Connection, steps: Sequence[Step]) -> tuple[Message, ...]:
     """A history from its beginning."""
-    held = [kept(connection, step) for step in steps]
+    found = [kept(connection, step) for step in steps]
     with _readable(f"the history of {len(steps)} messages"):
-        return rebuild.reread(steps[0].dialect, held) if steps else ()
+        return rebuild.reread(steps[0].dialect, found) if steps else ()
 
 
 def alone(connection: sqlite3.Connection, step: Step) -> Message:
     """One message by itself: ids in it that were made by counting are not yet right."""
-    held = kept(connection, step)
+    found = kept(connection, step)
     with _readable(step.hash.hex()[:REF_LENGTH]):
-        return rebuild.alone(step.dialect, held)
+        return rebuild.alone(step.dialect, found)
 
 
 @contextmanager
@@ -181,8 +182,8 @@ def original(connection: sqlite3.Connection, identity: str) -> bytes | None:
     found = holding(connection, identity, 1)
     if not found:
         return None
-    held = kept(connection, replace(found[0], role=""))
-    return held.raw if held.parts is None else rebuild.said(rebuild.load(held.parts, held.raw))
+    one = kept(connection, replace(found[0], role=""))
+    return one.raw if one.parts is None else rebuild.said(rebuild.load(one.parts, one.raw))
 
 
 def result_text(connection: sqlite3.Connection, ref: str) -> str | None:
@@ -206,15 +207,21 @@ def holder_of(connection: sqlite3.Connection, ref: str) -> str:
     return str(row[0].hex()[:REF_LENGTH]) if row else ""
 
 
-def kept(connection: sqlite3.Connection, step: Step) -> rebuild.Kept:
-    """The bytes of a step, checked, with its parts. Where they are not there any more, a note that says so."""
+def held(connection: sqlite3.Connection, node: int, blob: int) -> Any:
+    """What is stored of a message: the row of its bytes, and its parts."""
     row = connection.execute(
         """SELECT hash, codec, size, blobs.data, gone, parts.data FROM blobs
             LEFT JOIN parts ON parts.blob = blobs.id AND node = ? WHERE blobs.id = ?""",
-        (step.node, step.blob),
+        (node, blob),
     ).fetchone()
     if row is None:
-        raise blobs.missing(step.blob)
+        raise blobs.missing(blob)
+    return row
+
+
+def kept(connection: sqlite3.Connection, step: Step) -> rebuild.Kept:
+    """The bytes of a step, checked, with its parts. Where they are not there any more, a note that says so."""
+    row = held(connection, step.node, step.blob)
     with _readable(step.hash.hex()[:REF_LENGTH]):
         absent = blobs.absent(row[1], row[4])
         if absent and step.role:
