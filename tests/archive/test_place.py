@@ -5,13 +5,16 @@ import fcntl
 import os
 import resource
 import shutil
+import signal
 import sqlite3
+import threading
 from itertools import takewhile
 
 import pytest
 from tests.nobody import NOBODY, as_nobody
 
 from foldline import Archive, Budget, Compactor
+from foldline.archive import connection
 from foldline.conformance import talk
 from foldline.errors import Busy, Full
 
@@ -148,3 +151,25 @@ def test_row_04_a_file_that_is_being_written_is_not_read_without_a_lock(path, mo
         Archive(path, wait=0.1)
     holder.close()
     assert Archive(path, wait=0.1).sessions() == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_that_was_forked_while_another_thread_opened_an_archive_can_open_one(path):
+    begun, end = threading.Event(), threading.Event()
+
+    def opening():
+        with connection._opening:
+            begun.set()
+            end.wait(20)
+
+    def work(say):
+        signal.alarm(5)
+        Archive(path).keep(talk().conversation())
+        say("all kept")
+
+    thread = threading.Thread(target=opening)
+    thread.start()
+    begun.wait(20)
+    threading.Timer(0.2, end.set).start()
+    assert heard(*child(work)) == ([("all", "kept")], 0)
+    thread.join()

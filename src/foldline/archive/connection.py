@@ -30,8 +30,9 @@ _ANY = (1 << 32) - 2
 """The most pages that a database can have."""
 _PRIMARY = 0xFF
 """The part of SQLite's error codes that names the kind of error; the rest refines it."""
-_opening = threading.Lock()
-"""One at a time in this process: between making a file and locking it, no one else may close it."""
+_opening = threading.RLock()
+"""One at a time in this process: between making a file and locking it, no one else may close it. A fork waits too."""
+os.register_at_fork(before=_opening.acquire, after_in_parent=_opening.release, after_in_child=_opening.release)
 _inherited: list[sqlite3.Connection] = []
 """Connections of a parent process. Closing one here would release the locks the parent holds, so none ever is."""
 
@@ -188,9 +189,7 @@ class Store:
         """A connection must not be used by two processes; a lock that was held at the fork is never let go."""
         if self._connection is not None:
             _inherited.append(self._connection)
-        global _opening
         self._connection, self._lock, self._pid, self._depth = None, threading.RLock(), os.getpid(), 0
-        _opening = threading.Lock()
 
     def _opened(self) -> sqlite3.Connection:
         if self._closed:
