@@ -10,12 +10,12 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from traceback import format_exception_only
 from typing import Any, Generic, TypeVar
 
 from foldline.archive.base import Backend
+from foldline.callers.apart import apart
 from foldline.callers.base import Caller
 from foldline.core.asking import Ask, Reply
 from foldline.core.effects import Around, Asking, Effect, Keep, Known, Recall, Recalled, Save, Surroundings, Tell
@@ -136,8 +136,13 @@ def _at_once(effect: Effect, world: World) -> Any:
 def _ask_all(effect: Asking, world: World) -> Answers:
     if len(effect.asks) == 1:
         return [_answer(effect.asks[0], world)]
-    with ThreadPoolExecutor(min(AT_ONCE, len(effect.asks))) as pool:
-        return list(pool.map(lambda ask: _answer(ask, world), effect.asks))
+    few = threading.Semaphore(AT_ONCE)
+
+    def ask_one(ask: Ask) -> Reply | CallerError:
+        with few:
+            return _answer(ask, world)
+
+    return [answer.result() for answer in [apart(ask_one, ask) for ask in effect.asks]]
 
 
 async def _aask_all(effect: Asking, world: World) -> Answers:

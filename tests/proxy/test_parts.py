@@ -302,51 +302,38 @@ def _room(*replies):
     return Rooms(settings, MemoryArchive()).room("up", "m")
 
 
-def _done(ahead):
-    ahead._pool.submit(lambda: None).result()
-    ahead._pool.submit(lambda: None).result()
-
-
-def test_a_summary_is_prepared_once_and_again_when_stale(monkeypatch):
-    monkeypatch.setattr("foldline.proxy.ahead.AT_ONCE", 1)
+def test_a_summary_is_prepared_once_and_again_when_stale():
     counts = []
     ahead, room = Ahead(counts.append), _room(SUMMARY)
     conversation = talk("anthropic", 12).conversation()
     room_tokens = room.budget.room
     assert not ahead.consider(room, conversation, int(room_tokens * 0.5)), "not armed yet"
-    assert ahead.consider(room, conversation, int(room_tokens * 0.7))
-    _done(ahead)
+    ahead.consider(room, conversation, int(room_tokens * 0.7)).result()
     assert not ahead.consider(room, conversation, int(room_tokens * 0.75)), "what is ready is fresh"
-    assert ahead.consider(room, conversation, int(room_tokens * 0.85))
-    _done(ahead)
+    ahead.consider(room, conversation, int(room_tokens * 0.85)).result()
     assert counts == ["written", "written"]
     ahead.close()
 
 
-def test_a_summary_that_failed_is_not_tried_again_at_once(monkeypatch):
-    monkeypatch.setattr("foldline.proxy.ahead.AT_ONCE", 1)
+def test_a_summary_that_failed_is_not_tried_again_at_once():
     counts, clock = [], _Clock()
     ahead, room = Ahead(counts.append, clock), _room(RateLimited("later"))
     conversation = talk("anthropic", 12).conversation()
     tokens = room.budget.room
-    assert ahead.consider(room, conversation, int(tokens * 0.7))
-    _done(ahead)
+    ahead.consider(room, conversation, int(tokens * 0.7)).result()
     assert not ahead.consider(room, conversation, int(tokens * 0.9))
     clock.now += PAUSE + 1
-    assert ahead.consider(room, conversation, int(tokens * 0.9))
-    _done(ahead)
+    ahead.consider(room, conversation, int(tokens * 0.9)).result()
     assert "written" not in counts
     ahead.close()
 
 
-def test_a_fold_that_would_not_pay_is_no_failure(monkeypatch):
+def test_a_fold_that_would_not_pay_is_no_failure():
     """The model is well, so nothing has to be waited for: the next growth is looked at again."""
-    monkeypatch.setattr("foldline.proxy.ahead.AT_ONCE", 1)
     counts: list[str] = []
     ahead, room = Ahead(counts.append, _Clock()), _room(SUMMARY)
     short = Session("anthropic").user("Hello.").conversation()
-    assert ahead.consider(room, short, int(room.budget.room * 0.7))
-    _done(ahead)
+    ahead.consider(room, short, int(room.budget.room * 0.7)).result()
     assert counts == ["unneeded"]
     assert ahead.consider(room, short, int(room.budget.room * 0.9))
     ahead.close()

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.proxy.client import request, talk
 from tests.proxy.provider import Provider
 
 from foldline.proxy import commands
@@ -118,6 +119,38 @@ async def test_a_hang_up_leaves_the_command_its_proxy(desk):
         out, _ = await asyncio.wait_for(child.communicate(b"go on\n"), 60)
         assert (child.returncode, out) == (7, b"fine\n")
     assert list((desk / "data" / "proxies").iterdir()) == []
+
+
+@pytest.mark.anyio
+async def test_a_summary_that_is_being_written_keeps_nobody(desk):
+    """The command has ended: no answer will have the summary in it, and the shell is wanted back."""
+    session = talk("anthropic", 9, words=300)
+    (desk / "body.json").write_text(json.dumps(request(session)))
+    (desk / "long.py").write_text(CLAUDE.replace("json.dumps(body)", "open('body.json').read()"))
+    asked = asyncio.Event()
+
+    async def writes_for_ever(*_):
+        asked.set()
+        await asyncio.sleep(300)
+
+    async with Provider() as provider, Provider() as model:
+        model.scripts = [writes_for_ever] * 9
+        model_options = ("--model", "ollama:slow", "--model-url", model.url)
+        command = (
+            "foldline",
+            "run",
+            "--window",
+            "20000",
+            "--reserve",
+            "500",
+            *model_options,
+            "--",
+            "python",
+            "long.py",
+        )
+        child = await asyncio.create_subprocess_exec(*command, cwd=desk, env=environment(desk, provider))
+        await asyncio.wait_for(asked.wait(), 60)
+        assert await asyncio.wait_for(child.wait(), 20) == 0
 
 
 ASKING = """

@@ -7,13 +7,12 @@ key. The HTTP library is loaded at the first call.
 from __future__ import annotations
 
 import functools
-import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from foldline.callers.apart import apart
 from foldline.callers.retry import Answer, Outcome
 from foldline.errors import CallerError, Overloaded, Refused, StreamBroken, TimedOut
 
@@ -63,10 +62,8 @@ class Call:
 
 def send(call: Call, seconds: float) -> Outcome:
     """In a thread of its own: so the deadline holds against slow name lookup, and servers that send a byte a minute."""
-    future: Future[Outcome] = Future()
-    threading.Thread(target=_settle, args=(future, call, seconds), daemon=True).start()
     try:
-        return future.result(seconds)
+        return apart(_exchange, call, seconds).result(seconds)
     except TimeoutError:
         return _late(call)
 
@@ -79,13 +76,6 @@ async def asend(call: Call, seconds: float) -> Outcome:
             return await _aexchange(call, seconds)
     except TimeoutError:
         return _late(call)
-
-
-def _settle(future: Future[Outcome], call: Call, seconds: float) -> None:
-    try:
-        future.set_result(_exchange(call, seconds))
-    except BaseException as error:
-        future.set_exception(error)
 
 
 def _exchange(call: Call, seconds: float) -> Outcome:

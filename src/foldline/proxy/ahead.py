@@ -12,9 +12,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
+from foldline.callers.apart import apart
 from foldline.compactor import Fitted
 from foldline.model import Conversation
 from foldline.proxy.health import log_failure
@@ -44,23 +45,21 @@ class Ahead:
     """Prepares summaries. Safe for several threads."""
 
     def __init__(self, count: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
-        self._pool = ThreadPoolExecutor(AT_ONCE, "foldline-ahead")
+        self._few, self._over = threading.Semaphore(AT_ONCE), False
         self._sessions = Recent[tuple[str, str], _State](SESSIONS)
         self._lock = threading.Lock()
         self._count, self._clock = count, clock
 
-    def consider(self, room: Room, conversation: Conversation, tokens: int) -> bool:
-        """Whether a summary is being prepared for this conversation from now on."""
+    def consider(self, room: Room, conversation: Conversation, tokens: int) -> Future[None] | None:
+        """Done when the summary is that is prepared for this conversation from now on; None where none is."""
         if not room.writes_ahead or not conversation.messages or tokens < room.budget.at(ARMED):
-            return False
+            return None
         key = (room.scope, conversation.messages[0].identity)
         with self._lock:
             state = self._sessions.pop(key, _State())
             due = self._due(state, tokens, room.budget.at(STALE))
             self._sessions[key] = _State(tokens, True) if due else state
-        if due:
-            self._pool.submit(self._prepare, room, conversation, key)
-        return due
+        return apart(self._prepare, room, conversation, key) if due else None
 
     def _due(self, state: _State, tokens: int, growth: int) -> bool:
         """A conversation that is smaller than it was has been folded: what was prepared is used up."""
@@ -69,6 +68,11 @@ class Ahead:
         return not state.tokens or abs(tokens - state.tokens) >= growth
 
     def _prepare(self, room: Room, conversation: Conversation, key: tuple[str, str]) -> None:
+        with self._few:
+            if not self._over:
+                self._prepared(room, conversation, key)
+
+    def _prepared(self, room: Room, conversation: Conversation, key: tuple[str, str]) -> None:
         later = 0.0
         try:
             fitted = room.prepare(conversation)
@@ -76,6 +80,8 @@ class Ahead:
             self._count(outcome)
             later = self._clock() + PAUSE if outcome == "extracted" else 0.0
         except Exception as error:  # nobody waits for this, so nobody would hear of it
+            if self._over:
+                return
             log_failure("prepare-failed", error)
             self._count("failed")
             later = self._clock() + PAUSE
@@ -84,8 +90,8 @@ class Ahead:
             self._sessions[key] = replace(state, running=False, not_before=later)
 
     def close(self) -> None:
-        """Waits for none that has not begun."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        """Begins no more, and waits for none: the last answer was given, and nobody would see a summary."""
+        self._over = True
 
 
 def _outcome(fitted: Fitted | None) -> str:
