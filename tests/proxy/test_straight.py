@@ -1,12 +1,13 @@
 """The straight way through the door: at rest the client's own bytes, folded a valid view that fits."""
 
 import json
+import tracemalloc
 from dataclasses import replace
 
 import aiohttp
 import pytest
 from tests.proxy.client import grow, proxy, request, talk
-from tests.proxy.provider import DIALECTS, PATHS, Provider, events
+from tests.proxy.provider import DIALECTS, PATHS, Provider, begin, events
 
 from foldline.proxy.serve import Config, start
 from foldline.proxy.upstreams import Upstream
@@ -139,6 +140,27 @@ async def test_every_other_path_is_passed_on_as_it_is(provider):
         assert provider.got[0].query == "purpose=x%20y"
         async with client.session.get(client.base + "/v1/models") as answer:
             assert await answer.read() == b"nothing"
+
+
+async def test_what_passes_as_it_is_is_not_held(provider):
+    """A file of many megabytes, and a stream that nobody here reads: neither gathers in memory."""
+    piece = b"data: " + b"x" * 65_000 + b"\n\n"
+
+    async def long(request, _):
+        response = await begin(request, kind="text/event-stream")
+        for _ in range(300):
+            await response.write(piece)
+        return response
+
+    async with proxy(provider) as client:
+        provider.scripts = [long]
+        tracemalloc.start()
+        async with client.session.get(client.base + "/v1/files/f/content") as answer:
+            size = sum([len(chunk) async for chunk in answer.content.iter_any()])
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert size == 300 * len(piece)
+        assert most < size / 3
 
 
 async def test_the_bypass_header_leaves_one_request_alone(provider):

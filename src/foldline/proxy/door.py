@@ -135,7 +135,7 @@ class Door:
 
         async def work() -> None:
             answer = await self._sent(call, headers, body)
-            relay = Relay(answer, call.route.dialect, 0)
+            relay = Relay(answer, call.route.dialect, ours=False)
             try:
                 await relay.pass_on(call.send, [], nothing)
                 self._tell(call, answer.status)
@@ -243,7 +243,7 @@ class Door:
         """The answer that is passed on: the first that is no overflow, or the last there is."""
         while True:
             answer = answer or await self._sent(call, onward(call, turn.body, sent), turn.body)
-            relay = Relay(answer, call.route.dialect, turn.heard, framed=call.route.framed, tight=turn.tight)
+            relay = Relay(answer, call.route.dialect, turn.expected, framed=call.route.framed, tight=turn.tight)
             try:
                 outcome = await relay.judge()
                 smaller = await self._smaller(turn, outcome) if outcome.refusal else None
@@ -277,7 +277,7 @@ class Door:
         if (failed := kept.settle()) is not None:
             self._health.notice(Notice("archive-failed", str(failed)))
 
-    def _heard(self, kept: Future[None]) -> None:
+    def _written(self, kept: Future[None]) -> None:
         """In the archive's thread. It knows of nothing but what is done, else the two would hold one another."""
         if (failed := kept.exception()) is not None:
             self._health.notice(Notice("archive-failed", type(failed).__name__))
@@ -292,7 +292,7 @@ class Door:
         if turn.read is not None:
             self._tell(call, relay.status, fitted, took)
         if kept is not None:
-            kept.pending[0].add_done_callback(self._heard)
+            kept.pending[0].add_done_callback(self._written)
 
     def _behind(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Something that is done to its end, whoever leaves meanwhile."""

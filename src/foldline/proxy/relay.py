@@ -70,9 +70,19 @@ class Cut(Exception):
 class Relay:
     """One answer on its way to the client. Nothing goes out before `pass_on` is called or the answer is good."""
 
-    def __init__(self, answer: Answer, dialect: str, tokens: int, *, framed: bool = False, tight: bool = False) -> None:
-        """`tight`: the prompt fills so much of the window that silence may mean it was too large."""
-        self._answer, self._framed, self._tight = answer, framed, tight
+    def __init__(
+        self,
+        answer: Answer,
+        dialect: str,
+        tokens: int = 0,
+        *,
+        framed: bool = False,
+        tight: bool = False,
+        ours: bool = True,
+    ) -> None:
+        """`tight`: the prompt fills so much of the window that silence may mean it was too large. An answer that is not
+        `ours` is neither looked at nor kept."""
+        self._answer, self._framed, self._tight, self._ours = answer, framed, tight, ours
         self._events = Events(framed)
         self._broken: Cut | None = None
         self.watch = Watch(dialect, tokens)
@@ -176,6 +186,8 @@ class Relay:
             raise self._broken
         while not self._whole and (chunk := await self._next()) is not None:
             yield chunk
+            if not self._ours:
+                continue
             self._keep(chunk)
             if self.streams and self._coding in ("", "identity"):
                 await self._heard(chunk)

@@ -82,8 +82,8 @@ class Turn:
     """The request, where it was sent on as it came and is yet to be fitted."""
     about: int = 0
     """About how many tokens such a request has. It is counted when it is under way."""
-    heard: int = 0
-    """What the provider's report is held against (see `_heard`); 0 where it is not."""
+    expected: int = 0
+    """What the provider's report is held against (see `_expected`); 0 where it is not."""
 
     @property
     def tokens(self) -> int:
@@ -153,7 +153,7 @@ class Turns:
             return turn
         if tally is None:
             return turn
-        return replace(turn, about=tally.tokens, heard=0 if turn.loud else _heard(tally))
+        return replace(turn, about=tally.tokens, expected=0 if turn.loud else _expected(tally))
 
     def _failed(self, what: str, error: Exception) -> None:
         log_failure(what, error)
@@ -193,8 +193,8 @@ class Turns:
             found = self.fitter.fit(read.room, read.body, read.conversation, kept)
         found = replace(found, notices=(*read.room.notices, *found.notices))
         loud = read.upstream.official
-        heard = 0 if loud or counts or found.fitted is None else _heard(read.room.weighed(found.fitted))
-        turn = Turn(read.route, found, read.room, loud=loud, heard=heard, wrapped=read.wrapped)
+        expected = 0 if loud or counts or found.fitted is None else _expected(read.room.weighed(found.fitted))
+        turn = Turn(read.route, found, read.room, loud=loud, expected=expected, wrapped=read.wrapped)
         if found.body is not read.body:
             return turn
         plain = b"" if read.wrapped or read.body is read.sent else read.body
@@ -229,8 +229,8 @@ class Turns:
         if smaller.body is turn.ready.body:
             return None
         loud = not isinstance(outcome.refusal, Silent)
-        heard = 0 if loud else _heard(turn.room.weighed(less))
-        return replace(turn, ready=smaller, plain=b"", tries=turn.tries + 1, loud=loud, heard=heard)
+        expected = 0 if loud else _expected(turn.room.weighed(less))
+        return replace(turn, ready=smaller, plain=b"", tries=turn.tries + 1, loud=loud, expected=expected)
 
     def after(self, turn: Turn, relay: Relay) -> tuple[Turn, Kept | None]:
         """What is left to do when the client has its answer: the turn, fitted by now, and what is being kept of it."""
@@ -297,7 +297,7 @@ def _unwrapped(route: Route, body: bytes) -> tuple[bytes, bytes]:
     return (body, inner) if inner is not None else (b"", body)
 
 
-def _heard(tally: Tally) -> int:
+def _expected(tally: Tally) -> int:
     """Tokens to hold a report against: a low one means that something was dropped, and not only that this provider has
     cheap pictures, leaves old thinking out, or serves another model by that name, whose tokenizer makes fewer of them.
     A view is counted as dear as with any of them, since it has to fit."""
