@@ -15,6 +15,7 @@ from foldline.core.history.cycles import (
     ToolCycle,
     begins_with_thinking,
     inside,
+    moved,
     open_loop,
     pair,
 )
@@ -80,6 +81,12 @@ def slowly_paired(messages, grammar):
         stop = max([run[-1] + 1, *(place.message + 1 for place in given_answers if place)])
         cycles.append(ToolCycle(run[0], run[-1] + 1, stop, tuple(of_step), given_answers))
     return Pairing(tuple(cycles), tuple(orphans), tuple(duplicates))
+
+
+@given(any_list, grammars, st.integers(0, 3))
+@settings(deadline=None)
+def test_a_pairing_that_is_moved_is_that_of_the_list_with_as_many_messages_before_it(messages, grammar, by):
+    assert moved(pair(messages, grammar), by) == pair((user(),) * by + messages, grammar)
 
 
 @given(any_list, grammars)

@@ -247,6 +247,7 @@ def test_untouched_messages_are_the_same_objects(messages, grammar):
     ("grammar", "messages", "kinds"),
     [
         (MERGING, [user(), step("a"), results("a")], []),
+        (MERGING, [user(), step("a"), results("a", also=["and"])], []),
         (MERGING, [user(), step("a"), results("z"), results("a")], ["orphan-result"]),
         (CHAT, [user(), step("a"), tool("z"), tool("a")], ["orphan-result"]),
         (CHAT, [user(), step("a"), step("b"), tool("a"), tool("b")], ["misplaced-result"]),
@@ -281,6 +282,13 @@ def test_untouched_messages_are_the_same_objects(messages, grammar):
 )
 def test_each_fault_has_its_name(grammar, messages, kinds):
     assert sorted(repair(messages, grammar).counts()) == sorted(kinds)
+
+
+def test_where_only_the_ids_of_one_step_must_differ_those_of_later_steps_are_left_alone():
+    later = [step("a"), tool("a")]
+    mended = repair([user(), step("a", "a"), tool("a"), tool("a"), *later], CHAT)
+    assert mended.repairs == (Repair("duplicate-id", 1, "a"),)
+    assert mended.messages[-2:] == tuple(later)
 
 
 def test_a_repair_says_where_and_for_which_call():
