@@ -5,9 +5,9 @@ import io
 import pytest
 
 from foldline import Archive
-from foldline.archive import transfer
+from foldline.archive import transfer, ways
 from foldline.archive.verify import verify
-from foldline.conformance import saved, talk
+from foldline.conformance import made, saved, talk
 
 
 def filled(path, turns, plans):
@@ -31,6 +31,18 @@ def steps(archive, ask):
         connection.set_progress_handler(count, 100)
         ask(connection)
     return taken
+
+
+def test_a_list_of_sessions_does_not_look_at_their_messages(tmp_path):
+    few, many = (filled(tmp_path / f"{turns}.db", turns, 0) for turns in (10, 1_000))
+    for archive in (few, many):
+        saved(archive, "c", made(), covered=[next(archive.messages(archive.sessions()[0].name)).message.identity])
+        assert [session.checkpoints for session in archive.sessions()] == [1]
+    taken = [
+        steps(archive, lambda connection: ways.sessions(connection, name=None, scope=None, project=None, limit=5))
+        for archive in (few, many)
+    ]
+    assert taken[1] - taken[0] < 20, taken
 
 
 QUESTIONS = {

@@ -240,10 +240,10 @@ def sessions(
     where = " AND ".join(f"{column} = ?" for column in asked) or "1"
     rows = connection.execute(
         f"""SELECT sessions.name, sessions.scope, sessions.project, sessions.title, sessions.dialect, sessions.source,
-            sessions.started, sessions.updated, sessions.messages,
-            (SELECT count(DISTINCT checkpoints.blob) FROM checkpoints JOIN nodes ON nodes.id = node
-                WHERE nodes.session = sessions.id), coalesce(origin.name, '')
-            FROM sessions LEFT JOIN sessions AS origin ON origin.id = sessions.forked
+            sessions.started, sessions.updated, sessions.messages, coalesce(made.count, 0), coalesce(origin.name, '')
+            FROM sessions LEFT JOIN sessions AS origin ON origin.id = sessions.forked LEFT JOIN
+            (SELECT session, count(DISTINCT checkpoints.blob) AS count FROM checkpoints CROSS JOIN nodes
+                ON nodes.id = node GROUP BY session) AS made ON made.session = sessions.id
             WHERE {where} ORDER BY sessions.updated DESC, sessions.id DESC LIMIT ?""",  # noqa: S608 - own columns
         (*asked.values(), limit),
     )
