@@ -185,11 +185,11 @@ def test_sealed_thinking_counts_as_much_as_was_thought():
     assert meter.message(long) - meter.message(short) == 3_000 - 30
 
 
-def test_bytes_are_those_that_came_or_about_those_that_would_be_written():
+@pytest.mark.parametrize("text", ['say "no"\n' + "é" * 10, "".join(map(chr, range(3_000))) * 20, "\x01" * 5_000])
+def test_bytes_are_those_that_came_or_about_those_that_would_be_written(text):
     came = Message("user", Origin.USER, (Text("hi"),), raw=b'{"role":"user","content":"hi"}')
     meter = Meter(Words())
     assert meter.count(Conversation("any", (came,))).bytes == len(came.raw) + SEPARATOR_BYTES + ENVELOPE_BYTES
-    text = 'say "no"\n' + "é" * 10
     made = meter.count(talk(text)).bytes
     message = {"role": "user", "content": [{"type": "text", "text": text}]}
     assert 0 <= made - ENVELOPE_BYTES - len(json.dumps(message, ensure_ascii=False).encode()) < FRAMING_BYTES
