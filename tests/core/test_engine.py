@@ -596,6 +596,21 @@ def test_what_is_pinned_in_the_very_turn_in_which_somebody_else_saved_it_as_a_st
     assert later.conversation.messages[: len(view.conversation.messages)] == view.conversation.messages
 
 
+def test_what_somebody_else_saved_is_held_against_the_view_that_was_shown_last():
+    session, budget = Session().user("Read these."), Budget(window=5_200, reserve=200)
+    for number in range(4):
+        session.tools(("Read", json.dumps({"file_path": f"f{number}"}), LISTING))
+    session.assistant("done").user("and now?").assistant("ok").user("go")
+    pruned, folded = [], []
+    shown = play(steps(session, opted(budget)), [(Keep, None), (Recall, None), (Save, pruned.append)])
+    play(steps(session, opted(budget, force=True)), [(Keep, None), (Recall, None), (Save, folded.append)])
+    theirs, ours = Recalled(folded[0].plan, folded[0].checkpoint), opted(budget, force=True, pins=(2,))
+    script = [(Keep, None), (Recall, Recalled(pruned[0].plan)), (Save, theirs), (Save, None)]
+    receipt = play(steps(session, ours), script).receipt
+    assert [notice.code for notice in receipt.notices] == ["folded-meanwhile"]
+    assert receipt.tokens_before == shown.receipt.tokens_after
+
+
 def test_a_user_message_whose_work_is_folded_is_not_taken_for_a_new_one():
     session = Session(model="m").user("Sort the handlers.")
     for number in range(40):

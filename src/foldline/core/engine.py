@@ -56,6 +56,8 @@ class _Turn:
         self.scale = Scale(conversation, meter, thread.repairer)
         self.notices: list[Notice] = list(conversation.notices)
         self.recalled: Recalled | None = None
+        self.winner: Recalled | None = None
+        """What somebody else saved meanwhile, if anybody did."""
         self.unsaved: ViewPlan | None = None
         """The plan that could not be saved, if there is one."""
 
@@ -255,7 +257,7 @@ class _Turn:
     def _beaten(self, ground: Ground, decision: Decision, winner: Recalled) -> Generator[Effect, Any, View]:
         """Someone else folded the same history meanwhile: their fold is shown, so that there is one view of it."""
         found = showing.spared(ground_of(replace(ground.given, returned=()), winner), self.options.prune)
-        self.recalled = winner
+        self.winner = winner
         if not self._fits(self.scale.sized(self._shown(found))):
             return (yield from self._folded(found, decision))
         self._note("folded-meanwhile", "the same history was folded by someone else at the same time: theirs is shown")
@@ -284,10 +286,10 @@ class _Turn:
         return accounted(made, decision, ground, self._last(ground), self.thread, self.scale, self.budget, self.notices)
 
     def _saved(self, plan: ViewPlan, folded: Folded | None = None) -> Generator[Effect, Any, Recalled | None]:
-        """Saves the plan, over the one that stood in its place when the turn began. Returns what somebody else saved
-        there meanwhile, or None."""
-        there = self.recalled.plan if self.recalled else None
-        over = there if there and there.skeleton == plan.skeleton else None
+        """Saves the plan, over the one that is known to stand in its place. Returns what somebody else saved there
+        meanwhile, or None."""
+        there = self.winner or self.recalled
+        over = there.plan if there and there.plan.skeleton == plan.skeleton else None
         answer = yield Save(plan, folded.checkpoint, folded.covered, over) if folded else Save(plan, over=over)
         if isinstance(answer, ArchiveError):
             self.unsaved = plan
