@@ -11,11 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from foldline import Budget, Compactor, validators
+from foldline import Budget, Compactor, MemoryArchive, validators
 from foldline.core.counting.estimate import Estimator
 from foldline.core.counting.meter import Meter
+from foldline.core.engine import BRANCHES
 from foldline.core.prune import PruneSettings
-from foldline.errors import CannotFit
+from foldline.errors import ArchiveError, CannotFit
 from foldline.testing import Session
 from strategies import DIALECTS, broken, conversations
 
@@ -71,6 +72,74 @@ def test_a_view_begins_with_the_last_one_or_its_receipt_says_that_it_does_not(di
             assert fitted.receipt.tokens_after <= fitted.receipt.room
             assert validators.check(fitted.request, dialect) == []
             last = shown
+
+    kept()
+
+
+class Fails(MemoryArchive):
+    """An archive whose disk is full while `full`."""
+
+    full = False
+
+    def keep(self, conversation, scope=""):
+        self._write()
+        super().keep(conversation, scope)
+
+    def recall(self, digests, scope=""):
+        self._write()
+        return super().recall(digests, scope)
+
+    def save(self, effect, scope=""):
+        self._write()
+        return super().save(effect, scope)
+
+    def _write(self):
+        if self.full:
+            raise ArchiveError("the disk is full")
+
+
+def marked(rows, place):
+    """The rows with a cache mark on one of them, where it can stand."""
+    content = [block for row in rows[place : place + 1] for block in row["content"] if isinstance(block, dict)]
+    blocks = [block for block in content if block["type"] != "thinking" and block.get("text") != ""]
+    for block in blocks[-1:]:
+        block["cache_control"] = {"type": "ephemeral"}
+    return rows
+
+
+def plain(value):
+    """The value without cache marks."""
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items() if key != "cache_control"}
+    return [plain(inner) for inner in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_so_it_does_where_clients_rewind_and_move_their_marks_and_the_disk_is_full_now_and_then(dialect):
+    """Going on where it was, a view begins with the last one, or with the one of the branch that it goes on with."""
+    moves = st.lists(st.tuples(st.integers(1, 40), st.integers(0, 40), st.booleans()), min_size=2, max_size=8)
+
+    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(conversations(dialect), moves, st.sampled_from(WINDOWS[1:]))
+    def kept(request, moves, window):
+        slot, archive, shown = SLOTS.get(dialect, "messages"), Fails(), []
+        request = plain(request)
+        maker = Compactor(
+            Budget(window=window, reserve=500), archive=archive, meter=Meter(Estimator()), prune=EAGER, secret=b"s"
+        )
+        for stop, mark, archive.full in moves:
+            rows = copy.deepcopy(request[slot][:stop])
+            try:
+                fitted = maker.fit({**request, slot: marked(rows, mark) if dialect == "anthropic" else rows})
+            except CannotFit:
+                continue
+            view = plain(fitted.messages)
+            before = [last for count, last in shown[-BRANCHES:] if count <= len(rows)]
+            goes_on = shown and shown[-1][0] <= len(rows)
+            assert fitted.receipt.rebased or not goes_on or any(view[: len(last)] == last for last in before)
+            assert fitted.receipt.tokens_after <= fitted.receipt.room
+            assert validators.check(fitted.request, dialect) == []
+            shown.append((len(rows), view))
 
     kept()
 
