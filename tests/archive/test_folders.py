@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import tempfile
 from pathlib import Path
 
@@ -300,3 +301,23 @@ def test_files_that_opencode_takes_away_meanwhile_are_told(home, monkeypatch):
     storage = next(path for path in home.rglob("storage") if path.is_dir())
     monkeypatch.setattr(opencode, "_files", gone)
     assert [type(item) for item in found([storage])] == [Failed]
+
+
+def test_what_opencode_writes_while_it_is_read_is_whole_or_waits_for_the_next_time(tmp_path, monkeypatch):
+    """A message without its parts would be kept as an empty one, and the whole one as a branch beside it."""
+    path = agents.opencode_database(tmp_path / "opencode.db", agents.opencode(2))
+    item, connect = opencode.in_database(path)[0], sqlite3.connect
+    asked = []
+
+    def connected(*args, **how):
+        asked.append(args)
+        if len(asked) == 2:
+            monkeypatch.undo()
+            agents.opencode_database(path, agents.opencode(3))
+        return connect(*args, **how)
+
+    monkeypatch.setattr(sqlite3, "connect", connected)
+    messages = item.given()["messages"]
+    assert len(messages) == len(agents.opencode(2)["messages"])
+    assert all(message["parts"] for message in messages)
+    assert len(item.given()["messages"]) == len(agents.opencode(3)["messages"])

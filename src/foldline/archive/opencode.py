@@ -60,13 +60,14 @@ def _of_row(path: Path, row: Sequence[Any]) -> Item:
 
 def _exported(path: Path, info: dict[str, Any]) -> dict[str, Any]:
     name = info["id"]
+    messages = _asked(path, _MESSAGES, name)  # before their parts: what comes meanwhile has no message here
     parts: dict[str, list[Any]] = {}
     for message, part, data in _asked(path, _PARTS, name):
         said = {**_object(data), "id": part, "sessionID": name, "messageID": message}
         parts.setdefault(message, []).append(said)
     turns = [
         {"info": {**_object(data), "id": message, "sessionID": name}, "parts": parts.get(message, [])}
-        for message, data in _asked(path, _MESSAGES, name)
+        for message, data in messages
     ]
     return {"info": info, "messages": turns}
 
