@@ -593,6 +593,16 @@ def test_of_processes_that_begin_a_file_at_once_none_is_refused(tmp_path):
         assert len(Archive(path).sessions()) == 8
 
 
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL])
+def test_row_04_whatever_sqlite_calls_it_when_others_are_in_the_way_is_busy(code, path):
+    """And no sign of damage, for which the whole file would be read."""
+    archive, error = Archive(path), sqlite3.OperationalError("locking protocol")
+    error.sqlite_errorcode = code
+    with pytest.raises(Busy, match="another process holds"), archive._store.reading():
+        raise error
+    assert archive._store.suspect is None
+
+
 def test_a_file_that_is_locked_while_it_is_opened_is_waited_for(path, monkeypatch):
     """SQLite gives the lock for changing to WAL without waiting, or not at all."""
     tries, opened = [], Store._open

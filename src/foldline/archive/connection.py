@@ -304,6 +304,7 @@ class Store:
 
 
 _ROOM = "; make room or give another path, and what comes next is kept again"
+_HELD = Busy, "another process holds {path}; what was not kept is kept with the next turn"
 _SORTS: dict[int, tuple[type[ArchiveError], str]] = {
     sqlite3.SQLITE_FULL: (Full, f"there is no room for more in {{path}}{_ROOM}"),
     sqlite3.SQLITE_READONLY: (Full, "{path} is read-only; allow writing to it, or give another path"),
@@ -314,8 +315,9 @@ _SORTS: dict[int, tuple[type[ArchiveError], str]] = {
         Damaged,
         "{path} is no archive, or its beginning is damaged; put it aside, or give another path",
     ),
-    sqlite3.SQLITE_BUSY: (Busy, "another process holds {path}; what was not kept is kept with the next turn"),
-    sqlite3.SQLITE_LOCKED: (Busy, "another process holds {path}; what was not kept is kept with the next turn"),
+    sqlite3.SQLITE_BUSY: _HELD,
+    sqlite3.SQLITE_LOCKED: _HELD,
+    sqlite3.SQLITE_PROTOCOL: _HELD,  # others were in the way each time that it tried to begin
 }
 
 
