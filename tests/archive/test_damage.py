@@ -10,7 +10,6 @@ import pytest
 
 from foldline import Archive, Budget, Compactor
 from foldline.archive import rescue
-from foldline.archive.index import Index
 from foldline.archive.pages import scan
 from foldline.archive.place import RESCUE, Damaged, beside
 from foldline.conformance import DIALECTS, made, saved, talk
@@ -255,10 +254,10 @@ def test_row_03_a_page_costs_what_stood_on_it_and_no_more(sound, tmp_path):
         path = tmp_path / str(at) / "archive.db"
         path.parent.mkdir()
         path.write_bytes(data[:at] + bytes(PAGE) + data[at + PAGE :])
-        rescue.rescue(path, None, Damaged("told"), Index(), 1.0)
+        rescue.rescue(path, None, Damaged("told"), 1.0)
         if not asides(path):
             beside(path, RESCUE).hardlink_to(path)
-            rescue.rescue(path, None, Damaged("told"), Index(), 1.0)
+            rescue.rescue(path, None, Damaged("told"), 1.0)
         archive = Archive(path)
         missing = {name for name in stored if not _whole(archive, name)}
         there = {name for name, held in stored.items() if held in data[at : at + PAGE]}
@@ -313,7 +312,7 @@ def test_row_03_a_place_that_is_lost_says_so_and_what_is_behind_it_is_there(tmp_
     raw.execute("DELETE FROM nodes WHERE position IN (4, 5)")
     raw.execute("DELETE FROM blobs WHERE id = (SELECT blob FROM nodes WHERE position = 8)")
     raw.close()
-    rescue.rescue(path, Archive(path)._store, Corrupt("told"), Index(), 1.0)
+    rescue.rescue(path, Archive(path)._store, Corrupt("told"), 1.0)
     archive = Archive(path)
     texts = [stored.message.text for stored in archive.messages(name)]
     assert [at for at, text in enumerate(texts) if "lost when" in text] == [4, 5, 8]
@@ -394,7 +393,7 @@ def test_row_03_whoever_has_the_old_file_open_writes_to_the_new_one(sound, tmp_p
     path.write_bytes(sound[0])
     early, other = Archive(path), Archive(path)
     early.keep(conversation.with_messages(conversation.messages[:3]))
-    rescue.rescue(path, other._store, Corrupt("told"), Index(), 1.0)
+    rescue.rescue(path, other._store, Corrupt("told"), 1.0)
     early.keep(conversation)
     assert early.path.stat().st_ino == early._store.file[1]
     late = Archive(path)

@@ -21,7 +21,6 @@ from urllib.parse import quote
 
 from foldline.archive import place, salvage, schema
 from foldline.archive.connection import Store, wording
-from foldline.archive.index import Index
 from foldline.archive.place import RESCUE, SIDES, Damaged, beside
 from foldline.archive.wreck import was_archive
 from foldline.model import Notice
@@ -32,15 +31,15 @@ _PAGE = 4096
 """Bytes of a page where the file does not say: SQLite's default."""
 
 
-def rescue(path: Path, store: Store | None, error: Damaged, index: Index, wait: float) -> tuple[Notice, ...]:
+def rescue(path: Path, store: Store | None, error: Damaged, wait: float) -> tuple[Notice, ...]:
     """Replaces a damaged file. What came of it; nothing when another process has done it meanwhile."""
     try:
-        return _rescued(path, store, error, index, wait)
+        return _rescued(path, store, error, wait)
     except (OSError, sqlite3.Error) as failed:  # it is gone on with when the archive is opened next
         raise wording(failed, path) from failed
 
 
-def _rescued(path: Path, store: Store | None, error: Damaged, index: Index, wait: float) -> tuple[Notice, ...]:
+def _rescued(path: Path, store: Store | None, error: Damaged, wait: float) -> tuple[Notice, ...]:
     found = store.file if store is not None else place.file_at(path)
     if store is not None:
         store.let_go()
@@ -53,7 +52,7 @@ def _rescued(path: Path, store: Store | None, error: Damaged, index: Index, wait
             return ()
         if not beside(path, RESCUE).exists():
             _must_have_been_ours(path)
-        return (_replaced(path, index),)
+        return (_replaced(path),)
 
 
 def _must_have_been_ours(path: Path) -> None:
@@ -73,7 +72,7 @@ def _still_damaged(path: Path) -> bool:
         return True
 
 
-def _replaced(path: Path, index: Index) -> Notice:
+def _replaced(path: Path) -> Notice:
     aside = beside(path, RESCUE)
     if not aside.exists():
         _link(path, aside)
@@ -82,7 +81,7 @@ def _replaced(path: Path, index: Index) -> Notice:
             beside(path, end).unlink(missing_ok=True)
     told = salvage.NOTHING
     if not path.exists():
-        told = _renewed(path, aside, index)
+        told = _renewed(path, aside)
     return _named(path, aside, told)
 
 
@@ -98,7 +97,7 @@ def _link(path: Path, aside: Path) -> None:
         aside.touch(mode=0o600)
 
 
-def _renewed(path: Path, aside: Path, index: Index) -> salvage.Salvaged:
+def _renewed(path: Path, aside: Path) -> salvage.Salvaged:
     copy, new = beside(path, _READING), beside(path, _NEW)
     _clear(copy, new)
     try:
@@ -106,7 +105,7 @@ def _renewed(path: Path, aside: Path, index: Index) -> salvage.Salvaged:
         place.make(new)
         with closing(sqlite3.connect(new, isolation_level=None)) as connection:
             schema.migrate(connection)
-            told = salvage.salvage(copy, connection, index)
+            told = salvage.salvage(copy, connection)
         os.replace(new, path)
     finally:
         _clear(copy, new)

@@ -64,7 +64,7 @@ def _were(number: int) -> str:
 NOTHING = Salvaged()
 
 
-def salvage(damaged: Path, new: sqlite3.Connection, index: Index) -> Salvaged:
+def salvage(damaged: Path, new: sqlite3.Connection) -> Salvaged:
     """Fills a new archive with what can be read of a damaged one. All of it, or none, is in it afterwards."""
     with closing(sqlite3.connect(damaged, isolation_level=None)) as old:
         old.execute("PRAGMA writable_schema = ON")  # tables are read although the list of them is damaged
@@ -74,7 +74,7 @@ def salvage(damaged: Path, new: sqlite3.Connection, index: Index) -> Salvaged:
             _merge(old)
             strays = scanned(damaged, new, "blobs", "nodes", "parts")
             checkpoints, missed = _tree(old, new, haul, strays)
-            catch_up(new, index)
+            catch_up(new, Index())
         except BaseException:
             new.execute("ROLLBACK")
             raise

@@ -81,7 +81,7 @@ class Archive(history.Shelf):
                 self._renew()
             except Damaged as error:
                 store = getattr(self, "_store", None)
-                told = rescue.rescue(self.path, store, error, self._index, self._store.wait if wait is None else wait)
+                told = rescue.rescue(self.path, store, error, self._store.wait if wait is None else wait)
                 self.notices += told
                 self._renew()
         return work()
