@@ -429,6 +429,8 @@ async def test_it_says_how_it_is(provider):
             text = await answer.text()
             assert 'foldline_requests_total{action="compact",dialect="anthropic",operation="generate"' in text
             assert "foldline_tokens_saved_total" in text
+        async with client.session.post(f"{origin}/{secret}/metrics") as answer:
+            assert answer.status == 405, "they are only read"
         async with client.session.get(f"{origin}/{secret}/status") as answer:
             state = await answer.json()
             assert state["counts"]["requests"] == 1

@@ -59,8 +59,8 @@ def refusal(why: str) -> bytes:
     return json.dumps({"error": {"type": "foldline_refused", "message": f"foldline: {why}"}}).encode()
 
 
-async def say(send: Send, status: int, body: bytes) -> None:
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+async def say(send: Send, status: int, body: bytes, kind: str = "application/json") -> None:
+    headers = [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 

@@ -29,7 +29,7 @@ from foldline.proxy.bodies import Crowded, Gone, Pool, Receive, take
 from foldline.proxy.calls import Call, added, nothing, onward, refusal, say
 from foldline.proxy.forward import REDIRECT, Forwarder
 from foldline.proxy.guard import Guard, Refusal
-from foldline.proxy.health import PAGES, Health, log_failure, pages, what_failed
+from foldline.proxy.health import PAGES, Health, log_failure, what_failed
 from foldline.proxy.relay import Cut, Outcome, Relay, Send
 from foldline.proxy.rooms import Rooms
 from foldline.proxy.shapes import shaped
@@ -52,7 +52,7 @@ class Door:
 
     def __init__(self, guard: Guard, upstreams: Upstreams, turns: Turns, health: Health) -> None:
         self._guard, self._upstreams, self._turns, self._health = guard, upstreams, turns, health
-        self._pages, self._pool = pages(health), Pool()
+        self._pool = Pool()
         self._threads = ThreadPoolExecutor(THREADS, "foldline-fit")
         self._tasks: set[asyncio.Task[Any]] = set()
         """What is done behind the answers."""
@@ -70,9 +70,15 @@ class Door:
             self._health.refused(entry.status)
             await say(send, entry.status, refusal(entry.why))
         elif entry.name in PAGES and not entry.path:
-            await self._pages({**scope, "path": f"/{entry.name}", "raw_path": None, "root_path": ""}, receive, send)
+            await self._page(entry.name, scope["method"], send)
         else:
             await self._admitted(entry.name, entry.path, scope, receive, send)
+
+    async def _page(self, name: str, method: str, send: Send) -> None:
+        if method not in ("GET", "HEAD"):
+            return await say(send, 405, refusal("this page can only be read"))
+        kind, body = self._health.page(name)
+        return await say(send, 200, body, kind)
 
     async def _admitted(self, name: str, path: bytes, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         upstream = self._upstreams.get(name)

@@ -19,13 +19,10 @@ import traceback
 from collections import Counter as Counts
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from foldline import home
 from foldline.model import Notice
-
-if TYPE_CHECKING:
-    from starlette.applications import Starlette
 
 log = logging.getLogger("foldline.proxy")
 _OURS = Path(__file__).parents[1]
@@ -115,26 +112,15 @@ class Health:
     def state(self) -> dict[str, Any]:
         return {"since": self._since, "open": self.open, "counts": dict(sorted(self._totals.items()))}
 
+    def page(self, name: str) -> tuple[str, bytes]:
+        """A page about the proxy itself, after what kind it is. The door has checked who asks."""
+        from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-def pages(health: Health) -> Starlette:
-    """The pages about the proxy itself; the door has checked who asks."""
-    from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
-    from starlette.applications import Starlette
-    from starlette.requests import Request
-    from starlette.responses import JSONResponse, PlainTextResponse, Response
-    from starlette.routing import Route
-
-    def healthz(_: Request) -> Response:
-        return PlainTextResponse("ok\n")
-
-    def metrics(_: Request) -> Response:
-        return Response(generate_latest(health.registry), media_type=CONTENT_TYPE_LATEST)
-
-    def status(_: Request) -> Response:
-        return JSONResponse(health.state())
-
-    paths = zip(PAGES, (healthz, metrics, status), strict=True)
-    return Starlette(routes=[Route(f"/{path}", page, methods=["GET"]) for path, page in paths])
+        if name == "metrics":
+            return CONTENT_TYPE_LATEST, generate_latest(self.registry)
+        if name == "status":
+            return "application/json", json.dumps(self.state()).encode()
+        return "text/plain; charset=utf-8", b"ok\n"
 
 
 class JsonLines(logging.Formatter):
@@ -179,4 +165,4 @@ def log_to_stderr(level: int = logging.INFO) -> None:
     log.propagate = False
 
 
-__all__ = ["PAGES", "Health", "JsonLines", "log_failure", "log_to_stderr", "pages", "what_failed"]
+__all__ = ["PAGES", "Health", "JsonLines", "log_failure", "log_to_stderr", "what_failed"]

@@ -168,7 +168,6 @@ def _needed() -> Any:
     try:
         import aiohttp  # noqa: F401 - asked for here so that the error is a clear one
         import prometheus_client  # noqa: F401
-        import starlette  # noqa: F401
         import uvicorn
     except ImportError as error:
         raise FoldlineError(f"the proxy needs {error.name}; install it with: pip install 'foldline[proxy]'") from None
