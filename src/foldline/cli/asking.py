@@ -71,7 +71,7 @@ _OPTIONS = (
 )
 
 
-def asking(function: Callable[..., Any]) -> Callable[..., Any]:
+def wishing(function: Callable[..., Any]) -> Callable[..., Any]:
     """Gives a command the options about the summary, packed into its argument `wish`."""
 
     @wraps(function)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from foldline.cli.asking import Wish, asking, compactor, done, lost, tell_attempts
+from foldline.cli.asking import Wish, compactor, done, lost, tell_attempts, wishing
 from foldline.cli.change import output
 from foldline.cli.exits import CannotWrite
 from foldline.cli.files import Target, put, target, tell_written
@@ -75,7 +75,7 @@ class Folding:
 
 @click.command("compact")
 @reading
-@asking
+@wishing
 @click.option("--to", type=click.IntRange(min=1), metavar="TOKENS", help="How large the whole may be afterwards.")
 @click.option("--from", "first", type=click.IntRange(min=1), metavar="N", help="Fold message N and all after it.")
 @click.option("--up-to", "last", type=click.IntRange(min=1), metavar="N", help="Fold message N and all before it.")

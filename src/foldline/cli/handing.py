@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from foldline.cli.asking import Wish, asking, compactor, done, lost, tell_attempts
+from foldline.cli.asking import Wish, compactor, done, lost, tell_attempts, wishing
 from foldline.cli.files import describe, put, target
 from foldline.cli.options import Given, load, notices_json, print_json, reading, tell
 from foldline.cli.screen import count, say, working
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command("handoff")
 @reading
-@asking
+@wishing
 @click.option("--to", type=click.IntRange(min=1), metavar="TOKENS", help="How large the text may be. [default: 6000]")
 @click.option("-o", "--output", metavar="OUT", help="Write to this file instead of standard output.")
 @click.option("--force", is_flag=True, help="Replace OUT if it exists.")
