@@ -363,6 +363,13 @@ def test_the_newest_summary_of_somebody_else_is_kept_whole():
     assert texts(facts(older).then(facts(user("go on"), first=1)), "earlier") == ["summary 1\nof much"]
 
 
+def test_a_summary_that_stands_as_an_answer_is_one_too():
+    """As opencode puts its own: the user's turn before it only asks for it."""
+    asked = Message("user", Origin.PROGRAM, (Text("What did we do so far?"),))
+    told = Message("assistant", Origin.SUMMARY, (Text("Never touch the goat."),))
+    assert texts(facts(asked, told, user("go on")), "earlier") == ["Never touch the goat."]
+
+
 def test_how_things_stand_is_told_apart_from_what_was_said():
     messages = user("Never push."), says("", call("a", "TodoWrite", todos=[{"content": "one"}])), says("I go on.")
     found = now_of(messages, tuple(deeds(messages, pair(messages, Grammar()))), first=5)

@@ -87,9 +87,11 @@ def _guides(part: Part) -> bool:
 def retells(message: Message) -> bool:
     """The message has a summary of earlier messages, by its origin or by how a part begins. Other words may stand
     beside it."""
-    if message.role != "user" or message.origin not in (Origin.USER, Origin.SUMMARY):
+    if message.origin is Origin.SUMMARY:
+        return True  # whoever's name it stands under: opencode's is an answer of the model
+    if message.role != "user" or message.origin is not Origin.USER:
         return False
-    return message.origin is Origin.SUMMARY or any(_retells(part.text) for part in message.parts if type(part) is Text)
+    return any(_retells(part.text) for part in message.parts if type(part) is Text)
 
 
 def retelling(message: Message) -> str:
