@@ -38,9 +38,10 @@ nightly: $(READY)
 	FOLDLINE_KILLS=10000 $(BIN)/python -m pytest tests/archive/test_crashes.py
 	FOLDLINE_REQUESTS=10000 $(BIN)/python -m pytest tests/proxy/test_loop.py
 
-agents: $(READY) # Claude Code and Codex themselves behind the proxy, in a folder of their own; needs npm
+agents: $(READY) # Claude Code, Codex, pi and opencode themselves, in a folder of their own; needs npm
 	npm install --silent --no-audit --no-fund --prefix $(AGENTS) \
-		@anthropic-ai/claude-code@2.1.197 @openai/codex@0.166.0
+		@anthropic-ai/claude-code@2.1.197 @openai/codex@0.166.0 \
+		@mariozechner/pi-coding-agent@0.73.1 opencode-ai@1.18.33
 	FOLDLINE_AGENTS=$(AGENTS) $(BIN)/python -m pytest tests/agents
 
 corpus: $(READY)

@@ -10,6 +10,8 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,9 +41,25 @@ class Ran:
 
     @property
     def counts(self) -> dict[str, int]:
-        lines = [json.loads(line) for line in self.err.splitlines() if line.startswith('{"time"')]
-        actions = [line.get("action", "") for line in lines if line.get("event") == "request"]
-        return {action: actions.count(action) for action in actions}
+        return _counts(self.err)
+
+
+@dataclass(frozen=True)
+class Behind:
+    """A proxy that runs: its address, without a version, and its log."""
+
+    url: str
+    log: Path
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return _counts(self.log.read_text())
+
+
+def _counts(log: str) -> dict[str, int]:
+    lines = [json.loads(line) for line in log.splitlines() if line.startswith('{"time"')]
+    actions = [line.get("action", "") for line in lines if line.get("event") == "request"]
+    return {action: actions.count(action) for action in actions}
 
 
 @dataclass(frozen=True)
@@ -64,8 +82,16 @@ class Desk:
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(OUTPUT),
             "DISABLE_AUTOUPDATER": "1",
+            "PI_OFFLINE": "1",
+            "OPENCODE_DISABLE_AUTOUPDATE": "1",
+            "OPENCODE_DISABLE_MODELS_FETCH": "1",
             **more,
         }
+
+    def put(self, path: str, value: object) -> None:
+        """A file of settings in the home."""
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(json.dumps(value))
 
     def ruled(self, rule: str) -> None:
         """The project has a rule of its own, in the files that agents read."""
@@ -86,6 +112,24 @@ class Desk:
         self.configured(url)
         words = ("foldline", "run", "--window", str(window), "--verbose", "--", Path(command[0]).name, *command[1:])
         return await self.ran(words, self.environment(command[0], "http://127.0.0.1:9"))
+
+    @asynccontextmanager
+    async def behind(self, url: str, dialect: str, window: int) -> AsyncIterator[Behind]:
+        """A `foldline proxy` in front of that provider, for agents that read their address from a file."""
+        options = ("--upstream", url, "--dialect", dialect, "--window", str(window), "--verbose")
+        env = {**self.environment(sys.executable, url), "FOLDLINE_TOKEN": "for-the-tests-of-agents"}
+        program = shutil.which("foldline", path=env["PATH"])
+        assert program is not None
+        with (self.root / "proxy.log").open("w") as log:
+            pipe = asyncio.subprocess.PIPE
+            child = await asyncio.create_subprocess_exec(program, "proxy", *options, env=env, stdout=pipe, stderr=log)
+            try:
+                assert child.stdout is not None
+                told = (await asyncio.wait_for(child.stdout.readline(), SECONDS)).decode()
+                yield Behind(told.partition("=")[2].strip().removesuffix("/v1"), self.root / "proxy.log")
+            finally:
+                child.terminate()
+                await child.wait()
 
     async def ran(self, words: tuple[str, ...], env: dict[str, str]) -> Ran:
         work = self.root / "work"

@@ -1,12 +1,12 @@
 """A provider that sets a coding agent to work: each answer calls its shell, and the shell prints much.
 
-Messages and Responses, always as streams. Every request is judged by the validators, measured by a count of the
-provider's own, and refused above the window. A request for a summary gets one; a compaction gets a sealed one.
+Messages, Chat Completions and Responses, always as streams. Every request is judged by the validators, measured by a
+count of the provider's own, and refused above the window. A request for a summary gets one; a compaction gets a sealed
+one. What answers look like is in answers.py.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -15,6 +15,8 @@ from typing import Any
 
 import zstandard
 from aiohttp import web
+from tests.agents import answers
+from tests.agents.answers import Calls
 from tests.proxy.provider import begin, dialect_of, refusal, size
 
 from foldline.validators import check
@@ -23,14 +25,17 @@ LINES = 3_400
 """What a call prints is just short of the 30,000 characters above which Claude Code writes it to a file instead."""
 PRINTED = LINES * 8 // 4
 """Tokens of it, as this provider counts."""
+WIDE = 1_360
+"""So many longer lines are about as much: pi and opencode cut what a call prints at 2,000 lines."""
 DONE = "All done."
+_THREADS = ("thread-id", "x-claude-code-agent-id", "x-session-id")
+"""The headers in which Codex, Claude Code and opencode name the conversation."""
+ASKED = ("Do NOT call any tools", "You are a context summarization a")
+"""How agents ask for a summary: Claude Code at the end, pi and opencode in the system prompt."""
 SUMMARY = "<analysis>None.</analysis>\n<summary>Counting goes on. {rule}</summary>"
 SEALED = "sealed-by-the-provider"
-Calls = tuple[tuple[str, Any], ...]
-"""Name and input of each; a text is the input of a tool that takes free text."""
 Script = Callable[[str, int], Calls | None]
 """What the n-th call of a thread is, if not the usual one."""
-_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,7 @@ class Work:
             data = zstandard.ZstdDecompressor().stream_reader(data).read()
         body = json.loads(data)
         headers = {key.lower(): value for key, value in request.headers.items()}
-        thread = headers.get("thread-id") or headers.get("x-claude-code-agent-id") or "main"
+        thread = next((headers[name] for name in _THREADS if name in headers), "main")
         got = Got(request.path, thread, size(body), headers, body)
         self.violations += [f"request {len(self.got)}: {violation}" for violation in check(body, dialect)]
         if request.path.endswith("count_tokens"):
@@ -97,121 +102,81 @@ class Work:
         if got.tokens > self.window:
             self.refused += 1
             return web.json_response(refusal(dialect, got.tokens, self.window), status=400)
-        whole = self._messages(got) if dialect == "anthropic" else self._responses(got)
-        return await _streamed(request, _message_events(whole) if dialect == "anthropic" else _response_events(whole))
+        return await _streamed(request, dialect, self._answer(dialect, got))
 
-    def _next(self, got: Got, usual: Callable[[str], Calls]) -> Calls:
+    def _answer(self, dialect: str, got: Got) -> list[dict[str, Any]]:
+        text, calls = self._said(got)
+        model = got.body["model"]
+        if dialect == "anthropic":
+            return answers.message_events(answers.message(model, got.tokens, text, calls))
+        if dialect == "openai-chat":
+            return answers.chat_chunks(model, got.tokens, text, calls)
+        compacts = got.body["input"][-1].get("type") == "compaction_trigger"
+        self.compactions += compacts
+        items = [answers.sealed(SEALED)] if compacts else answers.items(text, calls)
+        return answers.response_events(answers.response(model, got.tokens, items))
+
+    def _said(self, got: Got) -> tuple[str, Calls]:
+        if any(words in _ends(got.body) for words in ASKED):
+            self.summaries += 1
+            return SUMMARY.format(rule=self.rule), ()
+        shell = next((shell for name, shell in _SHELLS.items() if name in _tools(got.body)), None)
+        calls = self._next(got, shell) if shell else ()
+        return "" if calls else DONE, calls
+
+    def _next(self, got: Got, usual: Callable[[str, int], Calls]) -> Calls:
         if self.made[got.thread] >= self.calls:
             return ()
         self.made[got.thread] = number = self.made[got.thread] + 1
-        told = f"echo call {number} of {got.thread}; seq -f {number:03}%04.0f 1 {LINES}"
-        return self.script(got.thread, number) or usual(told)
-
-    def _messages(self, got: Got) -> dict[str, Any]:
-        asked = json.dumps(got.body["messages"][-1])
-        if "Do NOT call any tools" in asked:
-            self.summaries += 1
-            return _message(got, SUMMARY.format(rule=self.rule), ())
-        names = {tool.get("name") for tool in got.body.get("tools") or ()}
-        calls = self._next(got, lambda told: (("Bash", {"command": told}),)) if "Bash" in names else ()
-        return _message(got, "" if calls else DONE, calls)
-
-    def _responses(self, got: Got) -> dict[str, Any]:
-        items = got.body["input"]
-        if items[-1].get("type") == "compaction_trigger":
-            self.compactions += 1
-            item = {"type": "compaction", "id": f"cmp_{next(_numbers)}", "encrypted_content": SEALED}
-            return _response(got, [item])
-        tools = any(item.get("type") == "additional_tools" for item in items)
-        calls = self._next(got, _exec) if tools else ()
-        return _response(got, _items("" if calls else DONE, calls))
+        return self.script(got.thread, number) or usual(got.thread, number)
 
 
-def _exec(told: str) -> Calls:
+def _ends(body: Any) -> str:
+    """What a request begins and ends with: its instructions and its last message."""
+    said = body.get("messages") or body.get("input")
+    return json.dumps([body.get("system"), body.get("instructions"), said[0], said[-1]])
+
+
+def _tools(body: Any) -> set[str]:
+    """The names of a request's tools; Codex has a list of its own for them."""
+    tools = [tool.get("function", tool) for tool in body.get("tools") or ()]
+    listed = any(item.get("type") == "additional_tools" for item in body.get("input") or ())
+    return {tool.get("name") for tool in tools} | ({"exec"} if listed else set())
+
+
+def _counted(thread: str, number: int, wide: bool = False) -> str:
+    """The command of a call. pi and opencode cut what is printed at 2,000 lines, so theirs are longer."""
+    lines = f"-f {number:03}%017.0f 1 {WIDE}" if wide else f"-f {number:03}%04.0f 1 {LINES}"
+    return f"echo call {number} of {thread}; seq {lines}"
+
+
+def _bash(thread: str, number: int) -> Calls:
+    """With a reason, so that old calls are something to fold too."""
+    why = " ".join(f"reason {number}.{place}" for place in range(150))
+    return (("bash", {"command": f": '{why}'; {_counted(thread, number, wide=True)}", "description": "count"}),)
+
+
+def _claude(thread: str, number: int) -> Calls:
+    return (("Bash", {"command": _counted(thread, number)}),)
+
+
+def _exec(thread: str, number: int) -> Calls:
     """Codex's tool takes a script that calls the shell."""
-    options = json.dumps({"cmd": told, "max_output_tokens": 9_000})
+    options = json.dumps({"cmd": _counted(thread, number), "max_output_tokens": 9_000})
     script = f'// @exec: {{"max_output_tokens": 9000}}\ntext((await tools.exec_command({options})).output);'
     return (("exec", script),)
 
 
-def _message(got: Got, text: str, calls: Calls) -> dict[str, Any]:
-    """With thinking before the calls, as the models do it."""
-    thought = [{"type": "thinking", "thinking": "One more.", "signature": "c2lnbmVk"}] if calls else []
-    said = [{"type": "text", "text": text}] if text else []
-    uses = [{"type": "tool_use", "id": f"toolu_{next(_numbers):020}", "name": name, "input": i} for name, i in calls]
-    return {
-        "id": f"msg_{next(_numbers):020}",  # Claude Code joins messages of one id
-        "type": "message",
-        "role": "assistant",
-        "model": got.body["model"],
-        "content": thought + said + uses,
-        "stop_reason": "tool_use" if calls else "end_turn",
-        "stop_sequence": None,
-        "usage": {"input_tokens": got.tokens, "output_tokens": 30},
-    }
+_SHELLS = {"Bash": _claude, "exec": _exec, "bash": _bash}
+"""The tool that is an agent's shell, and how it is called."""
 
 
-def _items(text: str, calls: Calls) -> list[dict[str, Any]]:
-    thought = {"type": "reasoning", "id": f"rs_{next(_numbers)}", "summary": [], "encrypted_content": "sealed"}
-    content = [{"type": "output_text", "text": text, "annotations": []}]
-    said = {"type": "message", "id": f"msg_{next(_numbers)}", "status": "completed", "role": "assistant"}
-    return ([thought] if calls else []) + ([{**said, "content": content}] if text else []) + [*map(_call, calls)]
-
-
-def _call(call: tuple[str, Any]) -> dict[str, Any]:
-    """A dot in the name parts it from its namespace."""
-    (name, told), number = call, next(_numbers)
-    space, _, name = name.rpartition(".")
-    common = {"status": "completed", "call_id": f"call_{number}", "name": name}
-    if isinstance(told, str):
-        return {"type": "custom_tool_call", "id": f"ctc_{number}", **common, "input": told}
-    call_of = {"namespace": space} if space else {}
-    return {"type": "function_call", "id": f"fc_{number}", **common, **call_of, "arguments": json.dumps(told)}
-
-
-def _response(got: Got, items: list[dict[str, Any]]) -> dict[str, Any]:
-    usage = {"input_tokens": got.tokens, "output_tokens": 30, "total_tokens": got.tokens + 30}
-    details = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0}}
-    whole = {"id": f"resp_{next(_numbers)}", "object": "response", "created_at": 0, "model": got.body["model"]}
-    return {**whole, "status": "completed", "error": None, "output": items, "usage": {**usage, **details}}
-
-
-def _message_events(whole: dict[str, Any]) -> list[dict[str, Any]]:
-    said: list[dict[str, Any]] = [{"type": "message_start", "message": {**whole, "content": [], "stop_reason": None}}]
-    for index, block in enumerate(whole["content"]):
-        start, deltas = _pieces(block)
-        said.append({"type": "content_block_start", "index": index, "content_block": start})
-        said += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
-        said.append({"type": "content_block_stop", "index": index})
-    delta = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
-    return [*said, {"type": "message_delta", "delta": delta, "usage": whole["usage"]}, {"type": "message_stop"}]
-
-
-def _pieces(block: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    if block["type"] == "thinking":
-        thought = {"type": "thinking_delta", "thinking": block["thinking"]}
-        return {**block, "thinking": "", "signature": ""}, [
-            thought,
-            {"type": "signature_delta", "signature": block["signature"]},
-        ]
-    if block["type"] == "text":
-        return {**block, "text": ""}, [{"type": "text_delta", "text": block["text"]}]
-    return {**block, "input": {}}, [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]
-
-
-def _response_events(whole: dict[str, Any]) -> list[dict[str, Any]]:
-    begun = {**whole, "status": "in_progress", "output": [], "usage": None}
-    said: list[dict[str, Any]] = [{"type": "response.created", "response": begun}]
-    for index, item in enumerate(whole["output"]):
-        said += [
-            {"type": f"response.output_item.{what}", "output_index": index, "item": item} for what in ("added", "done")
-        ]
-    return [*said, {"type": "response.completed", "response": whole}]
-
-
-async def _streamed(request: web.Request, events: list[dict[str, Any]]) -> web.StreamResponse:
+async def _streamed(request: web.Request, dialect: str, events: list[dict[str, Any]]) -> web.StreamResponse:
     response = await begin(request)
     for event in events:
-        await response.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+        named = "" if dialect == "openai-chat" else f"event: {event['type']}\n"
+        await response.write(f"{named}data: {json.dumps(event)}\n\n".encode())
+    if dialect == "openai-chat":
+        await response.write(b"data: [DONE]\n\n")
     await response.write_eof()
     return response
