@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foldline.core.prune import LEAST_GAIN, Pruned, PruneSettings, Stub, prune, shorten
+from foldline.core.stubbing import stubbed
 from foldline.model import Media, Message, Opaque, Origin, Text, ToolCall, ToolResult
 
 EAGER = PruneSettings(worthwhile=0)
@@ -144,6 +146,19 @@ def test_a_shortened_text_is_no_longer_and_still_its_own_beginning_and_end(befor
         assert rest
 
 
+@given(any_list, any_settings, st.sets(st.integers(0, 9)))
+@settings(deadline=None, max_examples=200)
+def test_what_is_pinned_is_neither_shortened_nor_remembered_as_a_stub(messages, settings_, pins):
+    pinned = [message for at, message in enumerate(messages) if at in pins]
+    pruned, spared = prune(messages, settings_), stubbed(messages, settings_, frozenset(), pinned)
+    whole = {at for at, message in enumerate(messages) if any(message is pin for pin in pinned)}
+    assert spared.stubs == tuple(stub for stub in pruned.stubs if stub.message not in whole)
+    assert spared.plan == {stub.key for stub in spared.stubs}
+    for at, (before, after, shown) in enumerate(zip(messages, pruned.messages, spared.messages, strict=True)):
+        assert shown == (before if at in whole else after)
+    assert spared.freed == size(messages) - size(spared.messages)
+
+
 def test_a_result_over_the_limit_becomes_beginning_marker_and_end():
     text = "a" * 500 + "b" * 4_301 + "c" * 200
     pruned = prune((carrier(result(text)), *talk(4)), EAGER)
@@ -233,6 +248,29 @@ def test_nothing_but_head_or_tail_or_neither_may_be_kept():
     assert only_tail.endswith("b" * 200)
     assert nothing.startswith("[… 3,000")
     assert nothing.endswith("…]")
+
+
+NAMES = [f"src/module_{number}.py" for number in range(200)]
+
+
+@given(st.integers(0, 400), st.integers(0, 400))
+def test_no_name_is_cut_in_two(head, tail):
+    shown = shorten(result(" ".join(NAMES)), PruneSettings(limit=1_000, head=head, tail=tail)).text
+    before, after = re.split(r"\[….*…\]", shown)
+    kept = [*before.split(), *after.split()]
+    assert kept == [*NAMES[: len(before.split())], *NAMES[len(NAMES) - len(after.split()) :]]
+
+
+def test_data_without_blanks_may_be_cut_anywhere():
+    shown = shorten(result("0123456789abcdef" * 300), PruneSettings()).text.splitlines()
+    assert [len(line) for line in (shown[0], shown[-1])] == [500, 200]
+
+
+def test_a_text_that_is_not_bulky_stays_whole_beside_an_image_that_is():
+    text = Text("a word of it " * 100)
+    short = shorten(ToolResult("a", (text, Media("image", "image/png", "A" * 9_000))), PruneSettings())
+    assert short.content[0] is text
+    assert short.content[1].text.startswith("[image image/png of 9,000 base64 characters")
 
 
 def test_no_character_is_cut_in_two():

@@ -208,7 +208,7 @@ def _trimmed(text: str, stop: int) -> int:
 
 def _to_word(text: str, first: str) -> str:
     """The beginning of a text, without a word that it cuts in two: half a name is no name."""
-    if text[len(first) : len(first) + 1].isspace():
+    if first[-1:].isspace() or text[len(first) : len(first) + 1].isspace():
         return first
     whole = first[: -len(first.rsplit(None, 1)[-1])].rstrip() if first.strip() else first
     return whole if len(first) - len(whole) <= LONGEST_WORD else first
@@ -216,7 +216,7 @@ def _to_word(text: str, first: str) -> str:
 
 def _from_word(text: str, last: str) -> str:
     """The end of a text, without a word that it cuts in two."""
-    if text[-len(last) - 1 : -len(last)].isspace():
+    if last[:1].isspace() or text[-len(last) - 1 : -len(last)].isspace():
         return last
     whole = last[len(last.split(None, 1)[0]) :].lstrip() if last.strip() else last
     return whole if len(last) - len(whole) <= LONGEST_WORD else last
