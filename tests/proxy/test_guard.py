@@ -313,6 +313,7 @@ async def test_it_never_sends_to_itself(provider):
     [
         "http://169.254.169.254/v1",
         "http://[::ffff:169.254.169.254]/",
+        "http://169.254.169.254./",
         "http://[fe80::1]/",
         "http://metadata.google.internal/",
     ],

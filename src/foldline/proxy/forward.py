@@ -10,7 +10,6 @@ from foldline.proxy.upstreams import Upstream, origin
 
 if TYPE_CHECKING:
     import aiohttp
-    from multidict import CIMultiDict
     from yarl import URL
 
 CONNECT_SECONDS = 10.0
@@ -58,7 +57,7 @@ class Forwarder:
     ) -> aiohttp.ClientResponse:
         """The answer, its body unread. The headers may hold the client's key, so they go to that origin only."""
         return await self._session.request(
-            method, _address(upstream, url), headers=_pairs(headers), data=body, allow_redirects=False
+            method, _address(upstream, url), headers=headers, data=body, allow_redirects=False
         )
 
     async def socket(
@@ -67,7 +66,7 @@ class Forwarder:
         """The same for a WebSocket. Raises aiohttp's WSServerHandshakeError where the provider opens none."""
         return await self._session.ws_connect(
             _address(upstream, url),
-            headers=_pairs(headers),
+            headers=headers,
             protocols=protocols,
             autoclose=False,
             max_msg_size=FRAME_MOST,
@@ -83,12 +82,6 @@ def _address(upstream: Upstream, url: str) -> URL:
     if origin(url) != upstream.origin:
         raise UpstreamNotAllowed("this address is not the upstream's")
     return URL(url, encoded=True)
-
-
-def _pairs(headers: list[tuple[str, str]]) -> CIMultiDict[str]:
-    from multidict import CIMultiDict
-
-    return CIMultiDict(headers)
 
 
 async def _refuse(*_: object) -> None:

@@ -191,17 +191,13 @@ def made(name: str, url: str, dialect: str) -> Upstream:
 
 def _refuse_metadata(host: str) -> None:
     """Link-local addresses are where clouds keep credentials; no model is served there."""
-    if host.rstrip(".").lower() in METADATA or _link_local(host):
-        raise UpstreamNotAllowed("this address is one that clouds give credentials out at; name the provider's own")
-
-
-def _link_local(host: str) -> bool:
+    plain = _plain(host)
     try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return (mapped or address).is_link_local
+        local = ipaddress.ip_address(plain).is_link_local
+    except ValueError:  # a name
+        local = False
+    if local or plain in METADATA:
+        raise UpstreamNotAllowed("this address is one that clouds give credentials out at; name the provider's own")
 
 
 def refuse_itself(table: Iterable[Upstream], host: str, port: int) -> None:
