@@ -244,6 +244,21 @@ def test_what_a_client_joined_to_a_summary_is_the_users_and_the_summary_is_not(s
     assert retelling(message) == summary
 
 
+@pytest.mark.parametrize("inner", ["## Goal\n- Never push to main.", OURS])
+@pytest.mark.parametrize(
+    "opening",
+    [
+        "The conversation history before this point was compacted into the following summary:",
+        "The following is a summary of a branch that this conversation came back from:",
+    ],
+)
+def test_a_summary_of_pis_is_nobodys_words_and_is_read_without_what_pi_puts_around_it(opening, inner):
+    message = user(f"{opening}\n\n<summary>\n{inner}\n</summary>")
+    assert retells(message)
+    assert own_words(message) == ""
+    assert retelling(message) == inner
+
+
 def test_what_stands_behind_notes_of_our_own_in_one_text_is_the_users():
     message = Message("user", Origin.USER, (Text(f"{OURS}\n\nAnd now the tests."),))
     assert own_words(message) == "And now the tests."

@@ -50,10 +50,14 @@ BEGINS, ENDS = "# Notes on the conversation so far", "\n# End of the notes"
 _SUMMARIES = (
     BEGINS,
     "This session is being continued from a previous conversation",  # Claude Code's
+    "The conversation history before this point was compacted into the following summary:",  # pi's
+    "The following is a summary of a branch that this conversation came back from:",  # pi's too
 )
 """How summaries begin that travel as user messages. A user who writes so only loses trust, and never gains any."""
 _GOES_ON = ("Summary:", "Analysis:", "<analysis>", "<summary>")
 """How the further parts of such a summary begin."""
+_WRAPPED = re.compile(r"[^\n<]*:\s*<summary>\n(.*?)\n?</summary>\s*", re.DOTALL)
+"""pi's own words around a summary, which may be notes of ours: read as they are without them."""
 
 
 _STOPPED = re.compile(r"^\[Request interrupted by user[^\]\n]{0,40}\][ \t]*$|<turn_aborted>", re.M)
@@ -98,7 +102,12 @@ def retelling(message: Message) -> str:
     """The summary in such a message."""
     if message.origin is not Origin.USER:
         return message.text
-    return "\n".join(_retelling(text) for text, is_summary in _divided(message) if is_summary)
+    return "\n".join(_unwrapped(_retelling(text)) for text, is_summary in _divided(message) if is_summary)
+
+
+def _unwrapped(text: str) -> str:
+    found = _WRAPPED.fullmatch(text)
+    return found[1] if found else text
 
 
 def own_words(message: Message) -> str:
