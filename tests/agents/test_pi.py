@@ -120,3 +120,16 @@ async def test_what_it_compacted_itself_is_folded_on(desk):
             assert RULE in first[2]
     assert NOTES in first[2]
     assert work.violations == []
+
+
+async def test_a_rule_that_is_left_in_its_own_summary_alone_stays_behind_the_proxy(desk):
+    async with Work(WINDOW, 40, rule=RULE) as work:
+        await asked(desk, work.url, f"Count. {RULE}")
+        assert work.summaries >= 1
+        begun, work.calls = len(work.got), work.made["main"] + 40
+        async with desk.behind(work.url, "anthropic", WINDOW) as proxy:
+            ran = await asked(desk, proxy.url, "Count on.", "-c")
+            assert (ran.code, DONE in ran.out) == (0, True), ran.err[-2_000:]
+            assert proxy.counts["compact"] >= 2
+    assert all(RULE in got.text for got in work.got[begun:])
+    assert work.violations == []
