@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from foldline import Budget, Compactor
 from foldline.core import compaction, views
-from foldline.core.fold import BrokenPromise, prove
+from foldline.core.fold import BrokenPromise, as_carried, prove
 from foldline.errors import CannotFit
+from foldline.model import Message, Origin, Text
 from foldline.testing import Session
 
 TALK = (
@@ -77,3 +80,14 @@ def test_where_every_view_is_refused_the_error_says_why_and_not_only_that_the_wi
     monkeypatch.setattr(views, "prove", refuse)
     with pytest.raises(CannotFit, match=r"fold all: a system message is not in the view\); this is a fault"):
         Compactor(Budget(window=5_000, reserve=0)).fit(long_talk())
+
+
+@given(st.integers(60, 900))
+def test_of_a_message_that_is_shown_by_its_ends_no_more_is_shown_than_there_is_room_for(length):
+    text = " ".join(f"word{number}" for number in range(300))
+    shown = as_carried(Message("user", Origin.USER, (Text(text),)), length).text
+    first, mark, last = shown.split("\n")
+    assert text.startswith(first)
+    assert text.endswith(last)
+    assert length * 0.7 < len(first) + len(last) <= length
+    assert f"{len(text) - len(first) - len(last):,} characters" in mark

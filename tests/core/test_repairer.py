@@ -80,6 +80,15 @@ def sound(count):
         yield Message("assistant", Origin.ASSISTANT, (Text("done"),))
 
 
+@pytest.mark.parametrize("grammar", GRAMMARS)
+def test_a_list_that_was_sound_is_mended_wherever_a_message_is_missing_now(grammar):
+    whole, repairer = tuple(sound(4)), Repairer(grammar)
+    for at in range(len(whole)):
+        repairer.repair(whole)
+        now = whole[:at] + whole[at + 1 :]
+        assert repairer.repair(now) == repair(now, grammar)
+
+
 @pytest.mark.parametrize("grammar", [Grammar(), Grammar(unique_ids=True)])
 def test_a_sound_list_is_looked_at_only_where_it_is_new(grammar):
     history = tuple(sound(500))
