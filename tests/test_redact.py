@@ -7,7 +7,7 @@ import string
 import time
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from foldline.core.words import secretfinder
@@ -319,10 +319,13 @@ class TestProperties:
 
     @settings(max_examples=50)
     @given(st.sampled_from(KEYS), st.text(ALNUM, min_size=80, max_size=80))
+    @example(KEYS[0], f"{RANDOM}YoUr{RANDOM}"[:80])
+    @example(KEYS[0], f"{RANDOM}xxXX{RANDOM}"[:80])
     def test_random_keys_are_found(self, key, tail):
         if not key.shape.match(key.begins + tail):
             return  # keys of this service are of other characters, or shorter
-        made_up = len(set(tail)) < 8 or "xxxx" in tail.lower() or "0" * 8 in tail or "your" in tail.lower()
+        assume(not tail.lower().startswith(("your", "xxxx")) and not tail.lower().endswith("xxxx"))
+        made_up = len(set(tail)) < 8 or any(sign in tail.lower() for sign in ("x" * 8, "0" * 8))
         assert bool(redact(f"({key.begins}{tail})").found) is not made_up
 
 

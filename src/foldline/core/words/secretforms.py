@@ -197,7 +197,13 @@ _LOGIN = re.compile(rf"(?:{_OF_LOGINS})[_-]\Z|(?:\A|[^A-Za-z]|\\[nrt])(?:{_OF_LO
 _CAMEL = re.compile(rf"(?:{_OF_LOGINS})\Z", re.I)
 _ALONE = re.compile(r"(?:\A|[^A-Za-z0-9_-]|\\[nrt]|(?<![-])--)\Z")
 """What stands before a name of one word."""
-_MADE_UP = re.compile(r"your|example|placeholder|change.?me|x{4}|\*{3}|\.{3}|redacted|[<>]|0{8}", re.I)
+_MADE_UP = re.compile(
+    r"(?<![A-Za-z0-9])(?:your|x{4})|x{4}(?![A-Za-z0-9])|x{8}|example|placeholder|change.?me|\*{3}|\.{3}|redacted|[<>]"
+    r"|0{8}",
+    re.I,
+)
+"""Signs of a placeholder. The short ones stand at the edge of a word: of two thousand long keys one has "YoUr" or four
+x somewhere inside."""
 _EMPTY_WORDS = """
 string required optional password passwd passphrase secret token username user pass undefined null none true false
 default value test hidden
