@@ -16,7 +16,9 @@ from foldline.core.facts import Fact, Facts
 from foldline.core.log.extract import VERSION as EXTRACT
 from foldline.core.log.loglines import LogLine
 from foldline.core.resume import Manner, resume
+from foldline.core.summaries.prompts import fill, prompt
 from foldline.core.summaries.summary import Section, Summary, render
+from foldline.core.words.masks import masked
 from foldline.core.work.ledger import Command, Ledger
 from foldline.model import REF_LENGTH, Message, Origin, Text, ToolCall, ToolResult
 
@@ -27,6 +29,7 @@ FACTS = Facts(
 LEDGER = Ledger(
     (("a.py", frozenset({"read"})), ("b.py", frozenset({"written"}))), (("c", "d"),), (Command("make", "ok"),)
 )
+KEY = f"ghp_{'a8Fk2Lq9Zx0P' * 3}"
 FRAME = Frame(12, "a model", "Go on with the task.")
 CHECKPOINT = Checkpoint("the text", "abc", 0, 12, Recipe(), SUMMARY, FACTS, LEDGER)
 
@@ -205,3 +208,32 @@ def test_a_snapshot_fits_and_holds_the_newest(room, texts):
     found = snapshot_of(messages, 0, room, estimate)
     assert estimate(found) <= max(room, 0)
     assert snapshot_of([], 0, room, estimate) == ""
+
+
+def test_behind_a_work_log_neither_its_commands_nor_the_messages_that_follow_are_told_again():
+    log = replace(SUMMARY, version=EXTRACT)
+    by_model, by_log = composed().text, composed(summary=log).text
+    assert "make" in by_model
+    assert "make" not in by_log
+    assert fill("resume-opening-quoted", covered="12") in by_log
+    assert fill("resume-opening", covered="12", author="a model") in by_model
+    assert prompt("resume-kept").text in by_model
+    assert prompt("resume-kept").text not in by_log
+
+
+def test_where_there_is_hardly_room_it_is_opened_and_closed_in_few_words():
+    frame = replace(FRAME, terse=True, plan="1. sort", transcript="/x/session.jsonl", user_carried=True)
+    text = composed(frame=frame).text
+    assert text.startswith(fill("resume-opening-terse", covered="12"))
+    assert text.endswith(f"{FRAME.resume}\n\n{prompt('resume-end').text}")
+    assert "session.jsonl" not in text
+    assert "1. sort" not in text
+    assert "1. sort" in composed(frame=replace(frame, terse=False)).text
+
+
+def test_a_snapshot_masks_the_secrets_of_all_but_the_user_whose_reminders_it_leaves_out():
+    said = f"Take {KEY}."
+    agent = Message("assistant", Origin.ASSISTANT, (Text(said),))
+    user = Message("user", Origin.USER, (Text(f"<system-reminder>\nBe brief.\n</system-reminder>\n{said}"),))
+    shown = snapshot_of((agent, user), 0, 4_000, estimate)
+    assert shown.splitlines() == [f"[1 assistant] Take {masked(KEY)}.", f"[2 user] {said}"]
