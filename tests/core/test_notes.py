@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foldline.core.checkpoints.notes import Composed, notes
+from foldline.core.checkpoints.pieces import files
 from foldline.core.checkpoints.user_pieces import LONG_MESSAGE, LONGEST_WORDS, shown_words
 from foldline.core.counting.estimate import estimate
 from foldline.core.facts import Fact, Facts
@@ -706,3 +707,13 @@ def test_of_a_long_question_both_ends_are_shown_and_the_cut_is_marked():
     assert "Shall I delete the old reports" in found
     assert "but only those from before 2019?”)" in found
     assert " … " in found
+
+
+@pytest.mark.parametrize(("changed", "more"), [(1, ""), (8, ""), (9, " and 1 more"), (20, " and 12 more")])
+def test_of_many_files_changed_after_the_last_commit_the_latest_are_named_and_the_others_counted(changed, more):
+    ledger = Ledger(commit="sure", since=tuple(f"src/part_{number}.py" for number in range(changed)))
+    line = next(piece.text for piece in files(ledger, "") if piece.section == "commits")
+    assert f"part_{changed - 1}.py" in line
+    assert line.count("part_") == min(changed, 8)
+    assert line.endswith(more or "part_0.py`")
+    assert (" more" in line) is bool(more)
