@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from foldline import Budget, Compactor, MemoryArchive, validators
 from foldline.core.counting.estimate import Estimator
 from foldline.core.counting.meter import Meter
-from foldline.core.engine import BRANCHES
 from foldline.core.prune import PruneSettings
+from foldline.core.thread import BRANCHES
 from foldline.errors import ArchiveError, CannotFit
 from foldline.testing import Session
 from strategies import DIALECTS, broken, conversations
@@ -187,6 +187,18 @@ def test_a_repair_that_is_gone_is_told_where_the_mark_on_the_first_message_moved
     early, late = (marked, plain) if first else (plain, marked)
     assert maker.fit({"messages": [early, rows[1], rows[3]]}).receipt.repairs["missing-result"] == 1
     assert maker.fit({"messages": [late, *rows[1:]]}).receipt.rebased
+
+
+def test_white_space_at_the_very_end_is_gone_for_as_long_as_it_is_refused():
+    asked = [{"role": "user", "content": "Write a list."}, {"role": "assistant", "content": "1. one\n"}]
+    more = [*asked, {"role": "user", "content": "And?"}]
+    maker = Compactor(Budget(window=8_000, reserve=500))
+    requests = ({"model": "claude-x", "max_tokens": 9, "messages": some} for some in (asked, more, more))
+    cut, whole, again = map(maker.fit, requests)
+    assert (cut.messages[1]["content"], dict(cut.receipt.repairs)) == ("1. one", {"trailing-space": 1})
+    assert validators.check(cut.request, "anthropic") == []
+    assert (whole.messages, whole.receipt.rebased, whole.receipt.repairs) == (more, True, {})
+    assert (again.messages, again.receipt.rebased) == (more, False)
 
 
 @pytest.mark.parametrize("before", ["ok", "line\n" * 500])

@@ -270,6 +270,8 @@ class Grammar:
     """A text part may be empty."""
     thinking_opens: bool = False
     """A turn whose tools are being answered begins with thinking, where the model thinks."""
+    bare_end: bool = False
+    """What the assistant said last of all, for the model to go on from, does not end in white space."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from foldline.core.history.mend import NO_RESULT, Repair
 from foldline.core.history.repair import GO_ON, NO_MESSAGE, NOTHING_SAID, OPENING, PAUSE, repair
 from foldline.model import Grammar, Media, Message, Opaque, Origin, Text, Thinking, ToolCall, ToolResult
 
-MERGING = Grammar(merges=True, unique_ids=True, user_first=True, empty_text=False)
+MERGING = Grammar(merges=True, unique_ids=True, user_first=True, empty_text=False, bare_end=True)
 CHAT = Grammar(step="message", results="apart", results_role="tool", texts_beside_results=False)
 ITEMS = Grammar(results="apart", results_role="tool", texts_beside_results=False, adjacent=False, unique_ids=True)
 TURNS = Grammar(step="message", texts_beside_results=False, user_first=True, empty_text=False)
@@ -53,7 +53,7 @@ few_ids = st.lists(st.sampled_from("abc"), max_size=3)
 steps = st.builds(
     lambda ids, text, thinking: step(*ids, text=text, thinking=thinking),
     few_ids,
-    st.sampled_from(["so", "", " "]),
+    st.sampled_from(["so", "so \n", "", " "]),
     st.sampled_from(["", "hm"]),
 )
 thoughts = st.just(Message("assistant", Origin.ASSISTANT, (Text("so"), Thinking("and then"))))
@@ -158,6 +158,11 @@ def turns_alternate(messages, grammar):
     )
 
 
+def nothing_ends_in_white_space(messages, grammar):
+    last = messages[-1] if grammar.bare_end and messages else user()
+    return last.role == "user" or not last.parts or last.text == last.text.rstrip()
+
+
 READER = {
     rule.__name__: rule
     for rule in (
@@ -170,6 +175,7 @@ READER = {
         the_user_speaks_first,
         the_system_speaks_between_user_and_model,
         turns_alternate,
+        nothing_ends_in_white_space,
     )
 }
 
@@ -273,6 +279,9 @@ def test_untouched_messages_are_the_same_objects(messages, grammar):
         (CHAT, [user("")], []),
         (CHAT, [Message("user", Origin.USER, ())], ["empty-message"]),
         (MERGING, [user(), step(text="", thinking="hm"), user()], ["dangling-thinking"]),
+        (MERGING, [user(), step(text="so far\n")], ["trailing-space"]),
+        (MERGING, [user(), step(text="so far\n"), user()], []),
+        (CHAT, [user(), step(text="so far\n")], []),
         (TURNS, [user(), step("a", "b"), results("a"), results("b")], ["misplaced-result"]),
         (TURNS, [user(), step("a"), results("a", also=["and"])], ["text-beside-result"]),
         (TURNS, [user(), step(), step("a"), results("a")], ["no-user-between"]),
@@ -402,6 +411,16 @@ def test_thinking_at_the_end_of_a_run_goes_and_the_rest_stays():
     assert mended.messages[2].parts == (Text("two"),)
     assert len(mended.messages) == 4
     assert mended.counts() == {"dangling-thinking": 2}
+
+
+def test_white_space_at_the_very_end_goes_and_marks_stay():
+    end = Message("assistant", Origin.ASSISTANT, (Text("one\n"), Text("two \n\n", {"cache_control": {"type": "x"}})))
+    assert repair([user(), end], MERGING).messages[1].parts == (
+        Text("one\n"),
+        Text("two", {"cache_control": {"type": "x"}}),
+    )
+    thinking = repair([user(), end], MERGING, thinking=True)  # there the user speaks last
+    assert (thinking.messages[1], thinking.counts()) == (end, {"no-user-last": 1})
 
 
 def test_a_turn_that_should_have_begun_with_thinking_is_ended():

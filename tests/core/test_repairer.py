@@ -29,7 +29,7 @@ def answer(ids, text):
     return Message("user", Origin.TOOL, (*(ToolResult(id_, (Text("so"),), is_error=text == "") for id_ in ids), *said))
 
 
-texts = st.sampled_from([None, "", "yes"])
+texts = st.sampled_from([None, "", "yes", "yes\n"])
 messages = st.lists(
     st.one_of(
         st.builds(step, few, texts, st.booleans()),

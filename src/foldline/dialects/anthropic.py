@@ -46,6 +46,7 @@ GRAMMAR = Grammar(
     unique_ids=True,
     user_first=True,
     empty_text=False,
+    bare_end=True,
 )
 _ROLES: Mapping[str, tuple[Role, Origin]] = {
     "user": ("user", Origin.USER),

@@ -4,7 +4,7 @@
 
 Only for views: the log keeps what came. A list that needs nothing is returned unchanged. A tool's answer without a call
 is quoted in a message of its own, labelled as such; a call without an answer gets one that says so. Only repetitions,
-emptiness and thinking that led to nothing are dropped, and every repair is counted.
+emptiness, thinking that led to nothing and white space at the very end are dropped, and every repair is counted.
 """
 
 from __future__ import annotations
@@ -66,6 +66,8 @@ def repair(
     known = _user_between(placed, grammar, repairs)
     if thinking:
         known = begun_with_thinking(known, found if known is said else pair(known, grammar), repairs)
+    if grammar.bare_end:
+        known = _without_trailing_space(known, repairs)
     return Repaired(known, tuple(repairs))
 
 
@@ -314,6 +316,17 @@ def _user_last(messages: tuple[Message, ...], repairs: list[Repair]) -> tuple[Me
         return messages
     repairs.append(Repair("no-user-last", len(messages) - 1))
     return (*messages, _program(GO_ON))
+
+
+def _without_trailing_space(messages: tuple[Message, ...], repairs: list[Repair]) -> tuple[Message, ...]:
+    """Removes white space from the very end of a list that ends with the assistant's words. Once something comes after
+    them they are shown as they came: a view that goes on is then another, and is told as such."""
+    last = messages[-1] if messages else None
+    end = last.parts[-1] if last and last.role == "assistant" and last.parts else None
+    if not last or type(end) is not Text or not end.text.strip() or end.text == end.text.rstrip():
+        return messages
+    repairs.append(Repair("trailing-space", len(messages) - 1))
+    return (*messages[:-1], last.with_parts((*last.parts[:-1], replace(end, text=end.text.rstrip()))))
 
 
 def _program(text: str) -> Message:
