@@ -352,6 +352,32 @@ def test_by_their_order_only_where_it_is_exactly_the_one_that_was_asked_for(befo
     assert accept(Reply(english), CHECKPOINT).get("next") == "1. test\n\n## Ein Titel\nmore"
 
 
+def headed(*titles):
+    return "\n".join(f"{title}\nbelow {title.strip('#* ')}" for title in titles)
+
+
+SIX = ("## Alpha", "## Béta", "## Gamma", "## Delta", "## Epsilon", "## Zeta")
+
+
+def test_english_headings_of_a_models_own_are_not_taken_for_those_that_were_asked_for():
+    """They are as many by chance, and in another order: what was rejected would be read as what was decided."""
+    own = ("## Remaining Work", "## Rejected Ideas", "## Said", "## Paths", "## Output", "## Where We Are")
+    with pytest.raises(Empty):
+        accept(Reply(headed(*own)), STYLES["brief"])
+    titles = [f"## {heading.title}" for heading in STYLES["report"].headings]
+    titles[1], titles[4] = "## Rejected Approaches", "## How the Café Was Tested"
+    found = accept(Reply(headed(*titles)), STYLES["report"])
+    assert "Rejected Approaches" in found.get("intent")
+    assert (found.get("decisions"), found.get("debugging")) == ("", "")
+
+
+def test_headings_within_sections_are_not_taken_for_those_that_were_asked_for():
+    told = headed("**Key Decisions**", *SIX[:3], "**Facts and Context**", *SIX[3:])
+    found = accept(Reply(told), STYLES["brief"])
+    assert [section.key for section in found.sections] == ["decisions", "facts"]
+    assert accept(Reply(headed(*SIX)), STYLES["brief"]).get("references") == "below Gamma"
+
+
 def test_a_farewell_behind_a_quotation_does_not_hide_it():
     quoted = "\n".join(f"> {line}" for line in GOOD.split("\n"))
     assert accept(Reply(f"{quoted}\n\nHope this helps!"), CHECKPOINT) == accept(Reply(GOOD), CHECKPOINT)

@@ -30,6 +30,8 @@ _LABEL = re.compile(
     re.S,
 )
 _HEADING = re.compile(r" {0,3}(?P<marks>#{2,6})[ \t\xa0]+(?P<title>\S.*)")
+_LETTER_ABROAD = re.compile(r"[^\W\d_a-zA-Z]")
+"""A letter that English does not have. Of ten titles in another language at least one nearly always has one."""
 _UNDERLINE = re.compile(r" {0,3}(?:-{2,}|={2,})[ \t\r]*")
 UNDERLINED = 2
 """Sections from which underlined lines are headings: one alone may be a line of text above a rule."""
@@ -110,20 +112,22 @@ def with_marks(text: str, style: Style) -> str:
 
 def by_order(text: str, style: Style) -> str:
     """The text with the titles that were asked for, where a model wrote them in another language: it has exactly the
-    headings of the form, on their levels, and none that is known in another's place. Else the text as it is."""
+    headings of the form, on their levels, and none that is known in another's place. Else the text as it is: headings
+    in English are the model's own, in an order of its own, even if they are as many."""
     lines = text.split("\n")
+    outside = [(at, line) for at, (line, code) in enumerate(zip(lines, fenced(lines), strict=True)) if not code]
     levels = [3 if heading.under else 2 for heading in style.headings]
-    marked = (
-        (at, _HEADING.fullmatch(line))
-        for at, (line, code) in enumerate(zip(lines, fenced(lines), strict=True))
-        if not code
-    )
-    found = [(at, heading) for at, heading in marked if heading and len(heading["marks"]) <= max(levels)]
-    if [len(heading["marks"]) for _, heading in found] != levels:
+    marked = ((at, _HEADING.fullmatch(line)) for at, line in outside)
+    found = {at: heading for at, heading in marked if heading and len(heading["marks"]) <= max(levels)}
+    if [len(heading["marks"]) for heading in found.values()] != levels:
         return text
-    for (at, heading), wanted in zip(found, style.headings, strict=True):
-        opened = opens(lines[at], style)
-        if opened and opened.heading != wanted:
-            return text
-        lines[at] = lines[at] if opened else f"{heading['marks']} {wanted.title}"
+    wanted = dict(zip(found, style.headings, strict=True))
+    known = {at: opened.heading for at, line in outside if (opened := opens(line, style))}
+    if not known.items() <= wanted.items() or 2 * len(known) >= len(wanted):
+        return text
+    foreign = {at: heading for at, heading in found.items() if at not in known}
+    if not any(_LETTER_ABROAD.search(heading["title"]) for heading in foreign.values()):
+        return text
+    for at, heading in foreign.items():
+        lines[at] = f"{heading['marks']} {wanted[at].title}"
     return "\n".join(lines)
