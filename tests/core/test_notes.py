@@ -157,15 +157,28 @@ def test_few_words_that_are_said_often_stand_once_where_they_were_said_last():
     assert made(*rounds[:3], *answers).text.count("Good, the next one.") == 3
 
 
+def test_a_rule_that_a_plan_states_again_stands_behind_what_was_said_in_between():
+    rule, other = "Never push to the main branch without asking me.", "From now on you may always push without asking."
+    more = [f"Always keep row {number} of the ledger, whatever comes." for number in range(5)]
+    plan = "\n".join([rule, *more])
+    between = (fact("user", rule, 1), fact("rule", rule, 1), fact("user", other, 5), fact("rule", other, 5))
+    told = made(*between, fact("user", plan * 20, 9), *(fact("rule", line, 9) for line in (rule, *more)), room=400).text
+    rules = told.split("## What else")[0]
+    assert rules.count(rule) == 1
+    assert rules.index(other) < rules.index(f"“{rule}” [10]")
+
+
 def test_a_rule_that_is_stated_again_stands_once_and_no_plan_takes_it_from_a_message_of_its_own():
     rule = "Never round before the last step of the invoice."
     plan = "\n".join([rule, *(f"Always keep row {number} of the ledger, whatever comes." for number in range(8))])
     rules = [fact("rule", line, 9) for line in plan.split("\n")]
     single = (fact("user", rule, 3), fact("rule", rule, 3))
     told = made(*single, fact("user", plan * 9, 9), *rules, room=1_300).text
-    assert f"“{rule}” [4]" in told
-    assert f"“{rule}” [10]" not in told
+    assert told.count(f"“{rule}” [") == 1
     assert all(item.text in told for item in rules)
+    crowded = made(fact("user", plan * 9, 9), *single, *rules, room=400).text
+    assert f"“{rule}” [10]" in crowded
+    assert not all(item.text in crowded for item in rules)
     later = (fact("user", rule + " Please.", 12), fact("rule", rule, 12))
     told = made(*single, *later).text.split("## What else")[0]
     assert told.count(rule) == 1

@@ -57,13 +57,15 @@ def said(facts: Facts, summary_text: str, whole: int) -> Iterator[Piece]:
     """The user's messages, each at one place. A short one with rules or decisions is shown whole where rules or
     decisions are; those of a long one are repeated there, so that they are not overlooked."""
     first = {fact.text: fact.at for fact in reversed(facts.of("user"))}
+    alone = _ruled_alone(facts)
     facts = _once(facts)
     telling = _telling(facts)
     places = {message.at: place for message in facts.of("user") if (place := _place(message, telling))}
     for fact in facts.of("rule", "decision"):
         section = "rules" if fact.kind == "rule" else "decisions"
         if fact.at not in places:
-            rank = RANKS["again" if len(telling[fact.at]) > MOST_AGAIN else section]
+            planned = len(telling[fact.at]) > MOST_AGAIN and fact.text not in alone
+            rank = RANKS["again" if planned else section]
             yield Piece(section, f"- {_quoted(fact)}{_asked(fact)}", rank, fact.at, fact.at, inner=below(fact.text))
     for fact in facts.of("earlier"):
         for order, line in enumerate(retold(fact.text, whole)):
@@ -83,31 +85,36 @@ def _telling(facts: Facts) -> dict[int, list[Fact]]:
 
 def ruling(facts: Facts) -> tuple[Fact, ...]:
     """The rules without those of plans, which are long messages with many rules."""
+    alone = _ruled_alone(facts)
     facts = _once(facts)
     telling = _telling(facts)
     placed = {message.at for message in facts.of("user") if _place(message, telling)}
-    return tuple(fact for fact in facts.of("rule") if fact.at in placed or len(telling[fact.at]) <= MOST_AGAIN)
+    return tuple(
+        fact
+        for fact in facts.of("rule")
+        if fact.at in placed or fact.text in alone or len(telling[fact.at]) <= MOST_AGAIN
+    )
+
+
+def _ruled_alone(facts: Facts) -> frozenset[str]:
+    """The rules that some message states without a plan's many others: a plan that repeats them does not take them
+    along when it gives way."""
+    telling = _telling(facts)
+    return frozenset(fact.text for fact in facts.of("rule") if len(telling[fact.at]) <= MOST_AGAIN)
 
 
 def _once(facts: Facts) -> Facts:
-    """The facts without those of messages that were sent again later, word for word, and each rule once. A few words
-    may mean something else each time, and an answer stays with its question."""
+    """The facts without those of messages that were sent again later, word for word, and each rule of more than a few
+    words once, where it was stated last: it may take back what was said in between. A few words may mean something
+    else each time, and an answer stays with its question."""
     last = {fact.text: fact.at for fact in facts.of("user")}
     sent = (fact for fact in facts.of("user") if len(fact.text) > SENT_AGAIN)
     later = {fact.at: last[fact.text] for fact in sent if fact.at != last[fact.text]}
     there = {(fact.kind, fact.text, fact.about, fact.at) for fact in facts.facts}
     again = ((fact, (fact.kind, fact.text, fact.about, later.get(fact.at))) for fact in facts.facts)
     kept = tuple(fact for fact, same in again if same not in there)
-    places = _places_of_rules(Facts(kept))
+    places = {fact.text: fact.at for fact in kept if fact.kind == "rule" and len(fact.text) > SENT_AGAIN}
     return Facts(tuple(fact for fact in kept if fact.kind != "rule" or places.get(fact.text, fact.at) == fact.at))
-
-
-def _places_of_rules(facts: Facts) -> dict[str, int]:
-    """Where each rule of more than a few words counts: of several messages in the one that rules least, since a plan
-    gives way to single rules, and of these in the last."""
-    telling = _telling(facts)
-    rules = sorted(facts.of("rule"), key=lambda fact: (-len(telling[fact.at]), fact.at))
-    return {fact.text: fact.at for fact in rules if len(fact.text) > SENT_AGAIN}
 
 
 def stated(facts: Facts) -> frozenset[int]:
