@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -353,6 +355,25 @@ def test_the_user_stopped_the_agent_unless_something_was_said_since(stop, origin
     assert not is_stopped((*stopped, user("no, run the tests")))
     assert not is_stopped((*stopped, says("I see.")))
     assert not is_stopped((*working, user(f"$ cat log\n{stop}", origin=Origin.TOOL)))
+
+
+@pytest.mark.parametrize("stop", STOPS)
+def test_what_a_client_shows_of_a_stop_is_none(stop):
+    working = (user("fix it"), says("Done."))
+    quoting = ("system-reminder", "bash-stdout", "local-command-stdout", "task-notification")
+    shown = [user(f"<{tag}>\nsession.log:\n{stop}\n</{tag}>") for tag in quoting]
+    assert [is_stopped((*working, message)) for message in shown] == [False] * 4
+    assert [last_heard((*working, message)) for message in shown] == [1] * 4
+
+
+@pytest.mark.parametrize("stop", STOPS)
+def test_a_stop_may_stand_behind_the_result_of_what_was_stopped_but_not_in_it(stop):
+    refused, seen = result("1", "The user doesn't want to proceed."), result("1", f"session.log:\n{stop}")
+    working = (user("fix it"), says("", call("1", "Bash", command="make")))
+    beside = replace(refused, origin=Origin.USER, parts=(*refused.parts, Text(stop)))
+    assert is_stopped((*working, beside))
+    assert not is_stopped((*working, replace(beside, parts=(*beside.parts, Text("no, run the tests")))))
+    assert not is_stopped((*working, seen))
 
 
 def test_the_newest_summary_of_somebody_else_is_kept_whole():

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from foldline.model import Message, Origin, Part, Text
+from foldline.model import Message, Origin, Part, Text, ToolResult
 
 _TAGS = (
     *("system-reminder", "system_reminder", "local-command-stdout", "local-command-stderr", "local-command-caveat"),
@@ -60,8 +60,10 @@ _WRAPPED = re.compile(r"[^\n<]*:\s*<summary>\n(.*?)\n?</summary>\s*", re.DOTALL)
 """pi's own words around a summary, which may be notes of ours: read as they are without them."""
 
 
-_STOPPED = re.compile(r"^\[Request interrupted by user[^\]\n]{0,40}\][ \t]*$|<turn_aborted>", re.M)
-"""How Claude Code and Codex tell that the user stopped the agent."""
+_STOPPED = re.compile(r"^\[Request interrupted by user[^\]\n]{0,40}\][ \t]*$", re.M)
+_ABORTED = re.compile(r"\s*<turn_aborted>")
+"""How Claude Code tells that the user stopped the agent, and how a text begins in which Codex does. What a command
+printed, and reminders, may quote the same."""
 
 _GUIDES = re.compile(
     r"\s*(?:(?:# AGENTS\.md instructions for [^\n]*\n\s*)?<(?:INSTRUCTIONS|user_instructions)>\s*[^<\s]"
@@ -123,13 +125,19 @@ def own_words(message: Message) -> str:
 
 
 def stops(message: Message) -> bool:
-    """The client tells in it that the user stopped the agent, and the user says nothing."""
-    return _is_the_clients(message) and _STOPPED.search(message.text) is not None
+    """The client tells in it that the user stopped the agent, and the user says nothing. Results of calls that were
+    stopped may stand before it."""
+    said = message.with_parts(part for part in message.parts if type(part) is not ToolResult)
+    return _is_the_clients(said) and any(_tells_of_a_stop(part.text) for part in said.parts if type(part) is Text)
 
 
 def idles(message: Message) -> bool:
     """There is nothing in it for the agent: reminders, and commands that the client itself carried out."""
-    return _is_the_clients(message) and _STOPPED.search(message.text) is None
+    return _is_the_clients(message) and not stops(message)
+
+
+def _tells_of_a_stop(text: str) -> bool:
+    return _ABORTED.match(text) is not None or any(map(_STOPPED.search, _outside_elements(text)))
 
 
 def _is_the_clients(message: Message) -> bool:
