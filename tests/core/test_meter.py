@@ -195,6 +195,11 @@ def test_bytes_are_those_that_came_or_about_those_that_would_be_written(text):
     assert 0 <= made - ENVELOPE_BYTES - len(json.dumps(message, ensure_ascii=False).encode()) < FRAMING_BYTES
 
 
+def test_lone_surrogates_have_the_bytes_of_their_escapes():
+    bytes_ = Meter(Words()).count(talk("\ud83d" * 5_000)).bytes
+    assert len(json.dumps("\ud83d" * 5_000)) < bytes_ < 36_000
+
+
 @given(st.text(st.characters(categories=["Cs", "L"]), max_size=30))
 def test_lone_surrogates_anywhere_are_no_error(text):
     message = assistant(Text(text), Thinking(text), ToolCall("c", text, text), Opaque("x", {"a": text}))

@@ -253,6 +253,7 @@ def _estimated(text: str) -> Size:
 
 
 def _json_bytes(text: str) -> int:
-    """The bytes of the text in a JSON string: signs that JSON escapes take one or five more."""
-    plain = text.encode("utf-8", "replace")
+    """The bytes of the text in a JSON string: signs that JSON escapes take one or five more. Half a sign of two, which
+    has no UTF-8, is written as an escape of six, and counted as seven."""
+    plain = text.encode("utf-8", "backslashreplace")
     return 7 * len(plain) - len(plain.translate(None, _ESCAPED)) - 5 * len(plain.translate(None, _ESCAPED_LONG))
