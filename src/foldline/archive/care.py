@@ -12,6 +12,7 @@ own, and says what it shares.
 from __future__ import annotations
 
 import json
+import secrets
 import sqlite3
 import time as clock
 from collections.abc import Iterable
@@ -50,7 +51,9 @@ class Trimmed:
 
 _THESE = "(SELECT value FROM json_each(?))"
 _DUE = "scrub"
-"""Set from when something is taken out until its bytes are in no file."""
+"""Set from when something is taken out until its bytes are in no file: a name for that, and then `_WRITTEN`."""
+_WRITTEN = "written"
+"""The file was written anew without it; the file of commits beside it may still hold it."""
 
 
 def forget_message(connection: sqlite3.Connection, prefix: str) -> Forgotten:
@@ -163,7 +166,7 @@ def _through(connection: sqlite3.Connection, nodes: Iterable[int]) -> tuple[str,
 
 def _take(connection: sqlite3.Connection, nodes: list[int], blobs: set[int], about: Forgotten) -> Forgotten:
     """Empties the blobs, and all that was made of them. The bytes lie in the file until it is scrubbed."""
-    connection.execute("INSERT OR IGNORE INTO meta VALUES (?, '')", (_DUE,))
+    connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_DUE, secrets.token_hex(8)))
     now, these, held = clock.time(), json.dumps(sorted(blobs)), json.dumps(nodes)
     rows = connection.execute(f"SELECT hash FROM blobs WHERE id IN {_THESE} AND gone IS NULL", (these,)).fetchall()  # noqa: S608
     names = {row[0] for row in rows}
@@ -201,18 +204,26 @@ def _quoting(connection: sqlite3.Connection, names: set[bytes], nodes: Iterable[
 
 def scrub(connection: sqlite3.Connection) -> None:
     """Writes the file anew without what was taken out, and empties the file of commits beside it."""
-    Index().purge(connection)
-    connection.execute("VACUUM")
+    due = _due(connection)
+    if due != _WRITTEN:
+        Index().purge(connection)
+        connection.execute("VACUUM")
+        connection.execute("UPDATE meta SET value = ? WHERE key = ? AND value = ?", (_WRITTEN, _DUE, due))
     busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     if busy:
         what = "it is forgotten, but another process still reads the old bytes"
         raise Busy(f"{what}: they go when the archive is next opened, or forget it again when that is over")
-    connection.execute("DELETE FROM meta WHERE key = ?", (_DUE,))
+    connection.execute("DELETE FROM meta WHERE key = ? AND value = ?", (_DUE, _WRITTEN))
 
 
 def is_due(connection: sqlite3.Connection) -> bool:
     """Something was taken out, and the file not written anew: that was cut short."""
-    return connection.execute("SELECT 1 FROM meta WHERE key = ?", (_DUE,)).fetchone() is not None
+    return _due(connection) is not None
+
+
+def _due(connection: sqlite3.Connection) -> str | None:
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (_DUE,)).fetchone()
+    return row[0] if row is not None else None
 
 
 def size(connection: sqlite3.Connection) -> int:
