@@ -14,7 +14,10 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from foldline.tools import TOOLS
+from foldline import Archive
+from foldline.errors import Busy
+from foldline.mcp.server import answered
+from foldline.tools import TOOLS, Desk
 
 WAYS = ["stdio", "bearer", "secret path"]
 FIRST = {
@@ -147,3 +150,20 @@ def test_an_interrupt_ends_it_at_once(house):
         assert process.stdout.readline()
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == -signal.SIGINT
+
+
+class Occupied(Archive):
+    """Others write it by the time it is asked what there is."""
+
+    def sessions(self, *_, **__):
+        raise Busy("another process holds it")
+
+
+def test_an_answer_is_told_although_what_lies_outside_cannot_be(house):
+    archive = Occupied(house.archive)
+    desk = Desk(archive, root=house.root, reach="project")
+    for query, words in (("commas", "1 message found"), ("another project", "Nothing was found")):
+        answer = answered(desk, "session_search", {"query": query})
+        assert answer.ok
+        assert words in answer.text
+    archive.close()

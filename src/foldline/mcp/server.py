@@ -25,6 +25,7 @@ from mcp_types import (
 )
 
 from foldline import __version__, tools
+from foldline.errors import ArchiveError
 from foldline.tools import Desk
 from foldline.tools.shown import one_line
 
@@ -67,9 +68,11 @@ def answered(desk: Desk, name: str, arguments: Any) -> tools.Answer:
     answer = tools.answer(name, arguments, desk)
     if name not in _FINDING or not answer.ok or desk.reach != "project":
         return answer
-    if not answer.text.startswith(_NOTHING) and desk.archive.sessions(**desk.filters, limit=1):
+    try:
+        inside = not answer.text.startswith(_NOTHING) and desk.archive.sessions(**desk.filters, limit=1)
+        outside = "" if inside else _outside(desk)
+    except ArchiveError:  # what was found is told all the same
         return answer
-    outside = _outside(desk)
     return replace(answer, text=f"{answer.text}\n{outside}") if outside else answer
 
 
