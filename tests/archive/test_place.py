@@ -16,7 +16,7 @@ from tests.nobody import NOBODY, as_nobody
 from foldline import Archive, Budget, Compactor
 from foldline.archive import connection
 from foldline.conformance import talk
-from foldline.errors import Busy, Full
+from foldline.errors import ArchiveError, Busy, Full
 
 from .crashing import child, heard
 
@@ -173,3 +173,8 @@ def test_a_child_that_was_forked_while_another_thread_opened_an_archive_can_open
     threading.Timer(0.2, end.set).start()
     assert heard(*child(work)) == ([("all", "kept")], 0)
     thread.join()
+
+
+def test_a_path_that_no_file_can_have_is_told(tmp_path):
+    with pytest.raises(ArchiveError, match="holds a NUL"):
+        Archive(tmp_path / "archive\0.db")

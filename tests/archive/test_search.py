@@ -9,7 +9,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from foldline import Archive
 from foldline.archive import schema
+from foldline.archive.base import Filters
 from foldline.archive.index import Index, said, touched
 from foldline.archive.search import RANKED, search
 from foldline.core.words.searchtext import MARKS
@@ -121,7 +123,7 @@ class TestFinding:
     @settings(max_examples=60, deadline=None)
     @given(queries)
     def test_any_text_is_a_query_and_finds_what_has_a_word_of_it(self, query):
-        found = search(self.everyday(), query)
+        found = search(self.everyday(), query, Filters(), 20)
         words = query.partition('"')[0].split()
         assume(not set(words).isdisjoint(EVERYDAY))
         assert [one.position for one in found] == [0]
@@ -129,7 +131,7 @@ class TestFinding:
 
     def test_a_word_among_such_signs_is_found(self):
         for word in EVERYDAY:
-            (found,) = search(self.everyday(), " ".join(("unheard-of", *SIGNS[1:], word, *SIGNS)))
+            (found,) = search(self.everyday(), " ".join(("unheard-of", *SIGNS[1:], word, *SIGNS)), Filters(), 20)
             assert f"{MARKS[0]}{word}{MARKS[1]}" in found.snippet
 
     def everyday(self):
@@ -156,9 +158,9 @@ class TestRanking:
         messages = [Message("user", Origin.USER, (Text(f"flange number{n}"),)) for n in range(RANKED + 50)]
         messages[10] = Message("user", Origin.USER, (Text("flange flange flange"),))
         fill(connection, messages)
-        found = search(connection, "flange", limit=3)
+        found = search(connection, "flange", Filters(), 3)
         assert [one.position for one in found] == [RANKED + 49, RANKED + 48, RANKED + 47]
-        assert search(connection, "number11 flange")[0].position == 11
+        assert search(connection, "number11 flange", Filters(), 20)[0].position == 11
 
 
 def fill(connection, messages):
@@ -285,6 +287,16 @@ def test_twenty_thousand_messages_are_indexed_and_asked_quickly():
         spent = []
         for _ in range(3):
             before = time.process_time()
-            assert search(connection, query)
+            assert search(connection, query, Filters(), 20)
             spent.append(time.process_time() - before)
         assert min(spent) < most
+
+
+def test_a_filter_that_is_misspelt_is_no_reason_to_look_for_damage(tmp_path):
+    archive, said = Archive(tmp_path / "archive.db"), []
+    with archive._store.reading() as connection:
+        connection.set_trace_callback(said.append)
+    for semantic in (False, True):
+        with pytest.raises(TypeError, match="sesion"):
+            archive.search("commas", sesion="one", semantic=semantic)
+    assert said == []

@@ -65,6 +65,8 @@ class Store:
         self._pid = os.getpid()
         self._connection: sqlite3.Connection | None = None
         self._closed = False
+        if "\0" in str(path):
+            raise ArchiveError("the path of the archive holds a NUL, which no file's name can; give another")
         with self.reading():  # opened at once, so that a file that cannot be used is known at the start
             pass
 

@@ -1,6 +1,6 @@
 """Full-text search over everything that was kept. What is in the index is in index.py.
 
-    search(connection, query, …) ──> Found, Found, …     the best first, the newer of equals first
+    search(connection, query, filters, limit) ──> Found, Found, …     the best first, the newer of equals first
 
 Of a common word only the matches that were stored last are ranked. How queries are read and texts are scored is in
 core/words/searchtext.py; any text is a query, and what was masked in the index is masked in what is shown.
@@ -47,13 +47,13 @@ def _where(filters: Filters) -> tuple[str, list[Any]]:
     return "".join(f" AND {sql}" for sql, _ in asked), [value for _, value in asked]
 
 
-def search(connection: sqlite3.Connection, query: str, *, limit: int = 20, **filters: Any) -> list[Found]:
+def search(connection: sqlite3.Connection, query: str, only: Filters, limit: int) -> list[Found]:
     """Messages that have all words of the query, or if none has, any; the best first, the newer of equals first.
 
     `session` means everything on the way to its end, what it shares with others included; `role` who speaks, a tool's
     result being the tool's; `file` a path, or the end of one, that was touched. Of an empty query, the newest messages.
     """
-    asked, only = ask(query), Filters(**filters)
+    asked = ask(query)
     may = allowed(connection, only)
     if asked.terms:
         return shown(connection, asked, by_words(connection, asked, only, may, limit).scores, only.session)

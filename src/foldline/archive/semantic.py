@@ -14,7 +14,6 @@ import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any
 
 from foldline.archive import search as words
 from foldline.archive import vectors
@@ -87,15 +86,14 @@ def text_of(data: bytes | None) -> str:
     return words.unpacked(data, 4 * vectors.LENGTH)[: vectors.LENGTH] if data else ""
 
 
-def search(connection: sqlite3.Connection, query: str, *, limit: int = 20, **filters: Any) -> list[Found]:
+def search(connection: sqlite3.Connection, query: str, only: Filters, limit: int) -> list[Found]:
     """Messages that say the same in these words or in others. Filters are those of the search by words.
 
     The score is 1 for a message that is first by its words and by its meaning. Of an empty query, the newest messages.
     """
     asked = ask(query)
     if not asked.terms:
-        return words.search(connection, query, limit=limit, **filters)
-    only = Filters(**filters)
+        return words.search(connection, query, only, limit)
     allowed = words.allowed(connection, only)
     by_words = words.by_words(connection, asked, only, allowed, DEEP)
     fitting = None if only == Filters() else words.fitting(connection, words.EVERY, [], only, allowed)

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from foldline import home
 from foldline.archive import care, history, intake, later, nodes, rescue, search, transfer, ways
-from foldline.archive.base import Found, SessionInfo, Stored, Trouble, storable
+from foldline.archive.base import Filters, Found, SessionInfo, Stored, Trouble, storable
 from foldline.archive.blobs import Blobs
 from foldline.archive.connection import WAIT, Store
 from foldline.archive.index import Index
@@ -245,18 +245,19 @@ class Archive(history.Shelf):
         With `semantic`, also those that say it in other words; this needs foldline[semantic]. The first such search
         reads all messages for their meaning, some thousands a second; later ones only what is new.
         """
+        only = Filters(**filters)  # one that is misspelt is refused before anything is read
         if semantic:
-            return self._mended(lambda: self._by_meaning(query, {**filters, "limit": limit}))
+            return self._mended(lambda: self._by_meaning(query, only, limit))
         with self._findable() as connection:
-            return search.search(connection, query, limit=limit, **filters)
+            return search.search(connection, query, only, limit)
 
-    def _by_meaning(self, query: str, filters: Mapping[str, Any]) -> list[Found]:
+    def _by_meaning(self, query: str, only: Filters, limit: int) -> list[Found]:
         from foldline.archive import semantic  # numpy is there only for those who want it
 
         self._fill()
         semantic.fill(self._store)
         with self._findable() as connection:
-            return semantic.search(connection, query, **filters)
+            return semantic.search(connection, query, only, limit)
 
     def uncoded(self) -> int:
         """How many messages the next semantic search has to read first."""
