@@ -42,7 +42,7 @@ class Pi(LineDialect):
         entries = {row: entry for row, entry in enumerate(split.values) if entry is not None}
         branch = way(entries)
         whole = _groups(entries, _once(entries))
-        live = [row for row in branch.live() if not broken_off(entries[row])]
+        live = [row for row in branch.live() if not (broken_off(entries[row]) or branch.replaced(entries, row))]
         chosen = _groups(entries, live) if history == "live" else whole
         messages = tuple(_message(split.rows, entries, group) for group in chosen)
         aside = sum(speaks(entries[row]) for row in entries.keys() - set(branch.path))

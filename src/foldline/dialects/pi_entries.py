@@ -97,6 +97,10 @@ class Branch:
         first = self.path.index(self.kept) if self.kept in self.path[:at] else at
         return [self.fold, *self.path[first:at], *self.path[at + 1 :]]
 
+    def replaced(self, entries: Mapping[int, Entry], row: int) -> bool:
+        """An earlier compaction: what the last one kept may begin before it, and its summary is not sent again."""
+        return entries[row].type == "compaction" and row != self.fold
+
 
 def way(entries: Mapping[int, Entry]) -> Branch:
     """From the last entry back to the root, over what was torn; the whole file where entries have no ids."""
