@@ -223,6 +223,18 @@ def test_after_a_compaction_its_summary_the_kept_and_the_later_entries_are_live(
     assert conversation.messages[0].origin is Origin.SUMMARY
 
 
+def test_an_earlier_summary_among_what_a_compaction_kept_is_not_sent_again(session):
+    """pi begins where the one before it began to keep."""
+    name = session.user("one")
+    first = {"firstKeptEntryId": name} if session.tree else {"firstKeptEntryIndex": 1}
+    session.entry("compaction", summary="earlier", **first)
+    session.says(text("1"))
+    session.entry("compaction", summary="later", **first)
+    session.user("two")
+    assert texts(session.read()) == ["later", "one", "1", "two"]
+    assert texts(session.read("all")) == ["one", "earlier", "1", "later", "two"]
+
+
 def test_the_whole_history_is_in_file_order(session):
     conversation = compacted(session).read("all")
     assert texts(conversation) == ["one", "1", "two", "2", "so far", "three"]
@@ -507,6 +519,29 @@ def test_a_checkpoint_anywhere_behind_a_compaction_is_read_again_at_its_place(wi
     after = [message for message in conversation.messages[at:] if data.draw(st.booleans())]
     view = conversation.with_messages([*conversation.messages[:at], made, *after])
     assert texts(load(PI.write(view))) == texts(view)
+
+
+COUNTS = ("input", "output", "cacheRead", "cacheWrite", "totalTokens")
+
+
+def test_an_answer_that_is_written_anew_says_whose_it_is_and_what_it_cost(session):
+    """pi adds up the usage of every answer, and shows thinking as text where it does not know whose it is."""
+    session.user("one")
+    usage = {**dict.fromkeys(COUNTS, 7), "cost": {"total": 0.5}}
+    session.says(text("1"), provider="p", api="a", usage=usage, stopReason="stop")
+    kept = {"firstKeptEntryId": "e1"} if session.tree else {"firstKeptEntryIndex": 1}
+    session.entry("compaction", summary="so far", **kept)
+    conversation = session.read()
+    summary, first, answer = conversation.messages
+    checkpoint, mine = (
+        Message("user", Origin.SUMMARY, (Text("all"),)),
+        Message("assistant", Origin.ASSISTANT, answer.parts),
+    )
+    written = PI.write(conversation.with_messages([summary, first, checkpoint, answer, mine]))
+    again, new = (row["message"] for row in records(written)[-2:])
+    assert again == {**session.rows[2]["message"], "usage": {**usage, **dict.fromkeys(COUNTS, 0)}}
+    assert new["stopReason"] == "stop"
+    assert {new["usage"][name] for name in COUNTS} == {new["usage"]["cost"]["total"]} == {0}
 
 
 def test_what_a_command_printed_stays_no_users_word_behind_a_checkpoint(session):

@@ -9,6 +9,9 @@ from foldline.dialects.base import argument_object, argument_text, is_str, opaqu
 from foldline.dialects.pi_entries import MADE
 from foldline.model import Media, Message, Opaque, Origin, Part, Text, Thinking, ToolCall, ToolResult
 
+COUNTS = ("input", "output", "cacheRead", "cacheWrite", "totalTokens")
+"""What pi takes the size of its context from, in the last answer."""
+
 
 def read_entry(value: Mapping[str, Any]) -> tuple[Part, ...]:
     if is_str(value, "summary"):
@@ -58,8 +61,17 @@ def new_message(message: Message) -> list[Mapping[str, Any]]:
         details = {"origin": message.origin.value}
         made = {"type": "custom_message", "customType": MADE, "content": content, "display": True, "details": details}
         return [*entries, made]
-    role = "assistant" if message.role == "assistant" else "user"
-    return [*entries, {"type": "message", "message": {"role": role, "content": content}}]
+    if message.role != "assistant":
+        return [*entries, {"type": "message", "message": {"role": "user", "content": content}}]
+    about = {name: message.extra[name] for name in _ABOUT if name in message.extra}
+    ended = {"stopReason": "toolUse" if message.calls else "stop", "usage": _NO_USAGE}
+    return [*entries, {"type": "message", "message": {"role": "assistant", "content": content, **ended, **about}}]
+
+
+_ABOUT = ("api", "provider", "model", "usage", "stopReason", "timestamp")
+"""What an answer says about itself: its thinking is sent as such only to the model that is named."""
+_NO_USAGE = {**dict.fromkeys(COUNTS, 0), "cost": dict.fromkeys((*COUNTS[:4], "total"), 0)}
+"""pi adds up what all answers cost, and ends with an error at one that does not say it."""
 
 
 def _result(result: ToolResult, old: Any) -> dict[str, Any]:

@@ -13,12 +13,10 @@ from foldline.dialects import jsontext, mending
 from foldline.dialects.base import Lined, plain_text
 from foldline.dialects.lined import START, Links, Made, assemble, behind, line_end, owners, plan, share, unsized
 from foldline.dialects.pi_entries import Branch, Entry, torn_off
-from foldline.dialects.pi_words import new_message, write_entry
+from foldline.dialects.pi_words import COUNTS, new_message, write_entry
 from foldline.model import Message, Origin, digest
 
 _USAGE = ("message", "usage")
-_COUNTS = ("input", "output", "cacheRead", "cacheWrite", "totalTokens")
-"""What pi takes the size of its context from, in the last answer."""
 _ID_LENGTH = 8
 """pi names its entries by eight hex digits."""
 
@@ -28,7 +26,7 @@ def rewrite(layout: Lined, messages: Sequence[Message], entries: Mapping[int, En
     homes = _homes(layout, entries, branch.path)
     branch = _at_home(branch, homes)
     fold = branch.fold
-    todo = plan(layout, _in_order(_taking_over(messages, fold), fold), START if fold is None else fold)
+    todo = plan(layout, _in_order(layout, _taking_over(messages, fold), fold), START if fold is None else fold)
     todo = replace(todo, made=tuple(_at_the_end(run, branch.path) for run in todo.made))
     built, emptied = _built(layout, todo.changed)
     if fold in todo.gone:
@@ -39,7 +37,7 @@ def rewrite(layout: Lined, messages: Sequence[Message], entries: Mapping[int, En
         gone |= {row for row, home in homes.items() if row != home}
         entries = {row: entry for row, entry in entries.items() if row == homes[row]}
         for row in behind(branch.live(), changed, todo.made):
-            built[row] = unsized(built.get(row, layout.rows[row]), _USAGE, _COUNTS)
+            built[row] = unsized(built.get(row, layout.rows[row]), _USAGE, COUNTS)
     links = _links(len(layout.rows), entries)
     torn = {row: links.ids[before] for row, before in torn_off(entries).items()} if gone or todo.made else {}
     links = links.under(torn)
@@ -91,11 +89,11 @@ def _taking_over(messages: Sequence[Message], fold: int | None) -> Sequence[Mess
     return (replace(first, rows=(fold,)), *messages[1:])
 
 
-def _in_order(messages: Sequence[Message], fold: int | None) -> Sequence[Message]:
+def _in_order(layout: Lined, messages: Sequence[Message], fold: int | None) -> Sequence[Message]:
     """New entries stand behind the compaction: what it kept and follows one of them is written anew."""
     made = next((n for n, message in enumerate(messages) if not message.rows), len(messages))
     kept = [fold is not None and n > made and min(m.rows, default=fold) < fold for n, m in enumerate(messages)]
-    return [_anew(m) if moves else m for m, moves in zip(messages, kept, strict=True)]
+    return [_anew(layout, m) if moves else m for m, moves in zip(messages, kept, strict=True)]
 
 
 def _at_the_end(run: Made, way: Sequence[int]) -> Made:
@@ -104,10 +102,13 @@ def _at_the_end(run: Made, way: Sequence[int]) -> Made:
     return run if run.before is not None else replace(run, after=max((run.after, *way[-1:])))
 
 
-def _anew(message: Message) -> Message:
+def _anew(layout: Lined, message: Message) -> Message:
     """The message without its entries. A tool's words that no call asked for would be the user's in a new entry."""
     unasked = message.origin is Origin.TOOL and not message.results
-    return replace(message, origin=Origin.PROGRAM if unasked else message.origin, raw=None, rows=())
+    origin = Origin.PROGRAM if unasked else message.origin
+    about = mending.decode(unsized(layout.rows[message.rows[0]], _USAGE, COUNTS)).get("message")
+    extra = about if message.role == "assistant" and isinstance(about, dict) else {}
+    return replace(message, origin=origin, extra=extra, raw=None, rows=())
 
 
 def _changed(row: bytes, fields: Mapping[str, Any]) -> bytes:
