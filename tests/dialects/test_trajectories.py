@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from foldline.dialects import jsontext
+from foldline.dialects import jsontext, several
 from foldline.dialects.base import Source
 from foldline.dialects.trajectories import Trajectories
 from foldline.errors import InputError, MalformedInput
@@ -56,3 +56,14 @@ def test_what_is_no_list_of_trajectories_is_refused():
 def test_a_single_one_needs_no_notice():
     data = jsontext.encode(VALUE[:1])
     assert MANY.read(Source(data), VALUE[:1]).notices == ()
+
+
+def test_all_of_them_are_read_as_one_by_one_and_the_document_is_taken_apart_once(monkeypatch):
+    apart = []
+    elements = jsontext.elements
+    monkeypatch.setattr(jsontext, "elements", lambda data: apart.append(data) or elements(data))
+    found = list(several(read()))
+    assert apart.count(DATA) == 2, "once for the first, which was there, and once for all"
+    assert [(each.messages, each.layout, each.notices) for each in found] == [
+        (one.messages, one.layout, one.notices) for one in map(read, range(3))
+    ]

@@ -111,9 +111,7 @@ def several(first: Conversation) -> Iterator[Conversation]:
     if not isinstance(spoken, Trajectories) or not isinstance(layout, Listed):
         yield first
         return
-    value = jsontext.decode(layout.source.data)
-    for pick in range(len(value)):
-        yield spoken.read(layout.source, value, pick)
+    yield from spoken.each(layout.source, jsontext.decode(layout.source.data))
 
 
 def is_unread(conversation: Conversation) -> bool:
