@@ -65,6 +65,21 @@ def test_questions_are_answered_in_their_order_and_a_few_at_once():
         assert 1 < caller.most <= AT_ONCE
 
 
+def test_who_is_interrupted_asks_no_more():
+    class Interrupted(Slow):
+        def ask(self, ask: Ask) -> Reply:
+            asked.append(ask.prompt)
+            if ask.prompt == "question 0":
+                raise KeyboardInterrupt
+            return super().ask(ask)
+
+    asked: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        run(asking(100), World(MemoryArchive(), {"model": Interrupted()}))
+    time.sleep(0.2)
+    assert len(asked) <= 3 * AT_ONCE
+
+
 @pytest.mark.parametrize("error", [RateLimited("slow down"), ValueError("not one of ours"), KeyError("x")])
 def test_whatever_a_caller_raises_is_told_as_a_value(error):
     class Broken(FakeCaller):

@@ -136,13 +136,17 @@ def _at_once(effect: Effect, world: World) -> Any:
 def _ask_all(effect: Asking, world: World) -> Answers:
     if len(effect.asks) == 1:
         return [_answer(effect.asks[0], world)]
-    few = threading.Semaphore(AT_ONCE)
+    few, over = threading.Semaphore(AT_ONCE), threading.Event()
 
-    def ask_one(ask: Ask) -> Reply | CallerError:
+    def ask_one(ask: Ask) -> Reply | CallerError | None:
         with few:
-            return _answer(ask, world)
+            return None if over.is_set() else _answer(ask, world)
 
-    return [answer.result() for answer in [apart(ask_one, ask) for ask in effect.asks]]
+    asked = [apart(ask_one, ask) for ask in effect.asks]
+    try:
+        return [answer for each in asked if (answer := each.result()) is not None]
+    finally:
+        over.set()  # who was interrupted asks no more: each question costs
 
 
 async def _aask_all(effect: Asking, world: World) -> Answers:
