@@ -302,7 +302,7 @@ async def test_an_address_others_can_reach_needs_a_token_of_ones_own(provider):
 
 
 async def test_it_never_sends_to_itself(provider):
-    for host in ("127.0.0.1", "localhost", "[::1]", "127.0.0.2", "0.0.0.0", "[::ffff:127.0.0.1]"):
+    for host in ("127.0.0.1", "localhost", "[::1]", "127.0.0.2", "0.0.0.0", "[::ffff:127.0.0.1]", "0x7f.1"):
         with pytest.raises(UpstreamNotAllowed):
             refuse_itself([Upstream("me", f"http://{host}:8080", "anthropic")], "127.0.0.1", 8080)
     refuse_itself([Upstream("other", "http://127.0.0.1:8081", "anthropic")], "127.0.0.1", 8080)
@@ -316,6 +316,11 @@ async def test_it_never_sends_to_itself(provider):
         "http://169.254.169.254./",
         "http://[fe80::1]/",
         "http://metadata.google.internal/",
+        "http://2852039166/",
+        "http://0xa9.254.43518/",
+        "http://①⑥⑨.254.169.254。/",
+        "http://[fd00:ec2::254]/",
+        "http://100.100.100.200/",
     ],
 )
 def test_no_upstream_is_where_clouds_keep_their_keys(url):
@@ -337,6 +342,13 @@ def test_an_upstream_is_checked_and_its_key_is_not_shown(name, url, dialect):
     with pytest.raises(InputError) as caught:
         made(name, url, dialect)
     assert "secret" not in str(caught.value)
+
+
+def test_a_config_nested_too_deeply_is_refused(tmp_path):
+    file = tmp_path / "proxy.toml"
+    file.write_text("x = " + "[" * 5_000 + "]" * 5_000)
+    with pytest.raises(InputError, match=r"proxy\.toml: nested too deeply"):
+        configured(file)
 
 
 def test_upstreams_come_from_the_table_the_config_or_a_url_with_its_dialect(tmp_path):

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import socket
 import tomllib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -39,8 +41,8 @@ _VERSIONED = re.compile(rb"\A/v[0-9][a-z0-9]*(?=/)")
 the provider does (`https://openrouter.ai/api/v1`), and clients of ours add one of their own."""
 _SWITCHES = ("tools", "mask_secrets")
 """What a config file may say besides its upstreams."""
-METADATA = frozenset({"metadata.google.internal", "metadata", "instance-data"})
-"""Names under which clouds give out credentials to whoever asks."""
+METADATA = frozenset({"metadata.google.internal", "metadata", "instance-data", "fd00:ec2::254", "100.100.100.200"})
+"""Where clouds give out credentials to whoever asks, besides at link-local addresses."""
 
 
 origin = lru_cache(maxsize=256)(origin_of)
@@ -149,6 +151,8 @@ def configured(path: Path) -> Configured:
         raise InputError(f"cannot be read: {error.strerror}; check the name", source=str(path)) from None
     except InputError as error:
         raise InputError(error.what, source=str(path)) from None
+    except RecursionError:
+        raise InputError("nested too deeply to be read safely", source=str(path)) from None
     except ValueError as error:
         raise InputError(f"not TOML: {error}", source=str(path)) from None
 
@@ -211,10 +215,14 @@ def refuse_itself(table: Iterable[Upstream], host: str, port: int) -> None:
 
 
 def _plain(host: str) -> str:
+    """The host in one spelling: the system also takes `2852039166` and `0xa9.0xfe.43518` for an address."""
+    host = host.encode("idna").decode().rstrip(".").lower()
+    with suppress(OSError):
+        host = socket.inet_ntoa(socket.inet_aton(host))
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
-        return host.rstrip(".").lower()
+        return host
     return str(getattr(address, "ipv4_mapped", None) or address)
 
 
