@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from tests.evals.sessions import coding, small, transcript, write
 
 from foldline import sources
 from foldline.errors import InputError
 from foldline.evals import said
-from foldline.evals.splits import FUTURE_TURNS, LEAST_FUTURE, Session, faults, files, load, prepared, size, splits
+from foldline.evals.splits import (
+    FUTURE_TURNS,
+    LEAST_FUTURE,
+    Place,
+    Session,
+    faults,
+    files,
+    load,
+    prepared,
+    size,
+    splits,
+)
 from foldline.model import Media, Message, Origin, Text, Thinking, ToolResult
 
 
@@ -98,3 +111,13 @@ def test_what_is_no_conversation_is_named(tmp_path):
     bad.write_text("<html>")
     with pytest.raises(InputError, match=r"bad\.json"):
         load(bad)
+
+
+def test_a_file_of_many_sessions_is_taken_apart_once_however_many_are_asked_for(tmp_path, monkeypatch):
+    path = tmp_path / "many.json"
+    path.write_text(json.dumps([{"traj": [{"role": "user", "content": f"task {n}"}]} for n in range(9)]))
+    opened, read = [], sources.read
+    monkeypatch.setattr(sources, "read", lambda given, **rest: opened.append(given) or read(given, **rest))
+    assert [load(Place(path, n)).whole.messages[0].text for n in range(9)] == [f"task {n}" for n in range(9)]
+    assert load(Place(path, 1)).digest == Session("x", read(path, pick=1)).digest
+    assert opened.count(path) == 1

@@ -21,6 +21,8 @@ from typing import Any, NamedTuple
 from foldline import sources, validators
 from foldline.core.counting.meter import Meter
 from foldline.core.history.repair import repair
+from foldline.dialects import jsontext
+from foldline.dialects.base import Listed
 from foldline.dialects.convert import REQUESTS, api_of, as_request, convert
 from foldline.errors import InputError
 from foldline.evals import said
@@ -109,10 +111,20 @@ def load(place: Path | Place, name: str = "") -> Session:
     """The whole history in a file, the first one if it holds several. Raises InputError for what is no conversation."""
     path, pick = place if isinstance(place, Place) else Place(place)
     try:
-        return Session(name or path.name, sources.read(path, history="all", pick=pick or 0))
+        if pick is None:
+            return Session(name or path.name, sources.read(path, history="all"))
+        return Session(name or path.name, sources.read(b"[" + _several(path)[pick] + b"]"))
     except InputError as error:
         error.source = error.source or str(path)
         raise
+
+
+@lru_cache(maxsize=2)
+def _several(path: Path) -> list[bytes]:
+    """The sessions of a file that holds several. Hundreds of them are asked for one by one."""
+    layout = sources.read(path).layout
+    assert isinstance(layout, Listed)
+    return jsontext.elements(layout.source.data)
 
 
 def splits(session: Session, cuts: int = CUTS, seed: int = 0, least: int = LEAST_PREFIX) -> Iterator[Split]:
