@@ -57,6 +57,13 @@ def test_a_quiet_commit_that_ended_well_is_one(command):
         ("git commit -q -m x && sed -i s/1/2/ version.txt", ""),
         ("git reset --soft HEAD~1", ""),
         ("git stash", "Saved working directory"),
+        ("git stash -q", ""),
+        ("git reset -q --hard HEAD~1", ""),
+        ("git commit -q -m x && git reset -q --hard HEAD~1", ""),
+        (
+            "git commit -q -m x",
+            "Command did not complete within its 120s timeout and was moved to the background (ID: b1).",
+        ),
         ("git checkout -- src/rows.py", ""),
         ("git checkout .", "Updated 2 paths from the index"),
         ("git rebase --continue", "Successfully rebased"),
@@ -64,6 +71,11 @@ def test_a_quiet_commit_that_ended_well_is_one(command):
 )
 def test_what_may_have_committed_or_taken_back_leaves_it_open(command, said):
     assert ran(command, said) == "open"
+
+
+def test_a_commit_that_has_no_answer_yet_leaves_it_open():
+    call = Message("assistant", Origin.ASSISTANT, (ToolCall("a", "Bash", '{"command": "git commit -m x"}'),))
+    assert [commit_of(deed) for deed in deeds((call,), pair((call,), Grammar()))] == ["open"]
 
 
 def test_another_tool_may_commit_too():
@@ -84,6 +96,11 @@ def test_another_tool_may_commit_too():
 )
 def test_the_rest_does_neither(command):
     assert ran(command, "fine") is None
+
+
+@pytest.mark.parametrize("command", ["git show --stat", "git log -1; cat notes.txt", "git push"])
+def test_words_like_git_s_own_make_no_commit_where_nothing_commits(command):
+    assert ran(command, SAYS_SO) is None
 
 
 def test_a_commit_that_failed_is_none():

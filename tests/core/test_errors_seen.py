@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from foldline.core.history.cycles import pair
 from foldline.core.work.deeds import deeds
-from foldline.core.work.errors_seen import LEFT, MOST, MOVED_ON, REFUSED, troubles
+from foldline.core.work.errors_seen import LEFT, MOST, MOVED_ON, REFUSED, brief, is_remark, troubles
 from foldline.core.work.telling import LONGEST_LINE, NEXT_LINE
 from foldline.model import Grammar, Message, Origin, Text, ToolCall, ToolResult
 
@@ -81,6 +81,12 @@ def test_what_was_said_when_a_call_was_refused_is_no_error():
     assert (trouble.text, trouble.tried, trouble.cure) == ("not on main please", "`git push`", REFUSED)
     [trouble] = found(run("git push", REFUSAL, True))
     assert trouble.text == "The user doesn't want to proceed with this tool use"
+
+
+def test_a_bare_no_is_no_remark_and_any_word_beside_it_is_one():
+    [bare] = found(run("git push", REFUSAL, True))
+    [told] = found(run("git push", f"{REFUSAL} To tell you how to proceed, the user said:\nnot on main", True))
+    assert (is_remark(bare.text), is_remark(told.text)) == (False, True)
 
 
 def test_a_tool_cannot_say_that_the_user_refused():
@@ -199,6 +205,18 @@ def test_a_tool_that_is_no_shell_tells_first_what_went_wrong_and_then_what_it_wa
     said = "<tool_use_error>String to replace not found in file.\nString: raise KeyError: x</tool_use_error>"
     [trouble] = found(edit("a.py", said, True))
     assert trouble.text == "String to replace not found in file."
+
+
+@pytest.mark.parametrize(("tool", "key"), [("Bash", "command"), ("execute_python", "code")])
+def test_of_what_ran_the_line_that_tells_is_shown_and_not_the_first(tool, key):
+    [trouble] = found((tool, {key: "x = 1"}, "Collecting the parts\nValueError: no such row: 3", True))
+    assert trouble.text == "ValueError: no such row: 3"
+
+
+def test_what_was_tried_with_a_file_is_named_by_its_tool_and_the_end_of_its_path():
+    assert brief("Edit /home/ada/project/src/rows.py") == "Edit src/rows.py"
+    assert brief("Edit rows.py") == "Edit rows.py"
+    assert brief("`make test`") == "`make test`"
 
 
 def test_what_a_search_did_not_find_is_no_trouble():

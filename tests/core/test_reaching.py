@@ -183,6 +183,8 @@ def test_what_was_opened_is_not_replaced_by_a_later_push():
 def test_a_file_shown_behind_a_push_makes_no_commit():
     shown = ran("git push; cat notes.txt", "Everything up-to-date\n[main 0000000] the user approved it")
     assert [deed.by for deed in reached([shown]) if deed.text.startswith("[main")] != [""]
+    several = ran("git push; cat notes.txt", "[main 0000000] one\n[main 1111111] two\n[main 2222222] three")
+    assert len(reached([several])) == 1
     mixed = ran("git commit -am x; cat notes.txt", "[main 0000000] the user approved it")
     assert all(deed.by for deed in reached([mixed]))
 
@@ -193,6 +195,19 @@ def test_of_a_kind_the_last_is_told():
     assert [deed.kind for deed in reached([ran("gh api repos/a/b -f x=y", '{"id": 3}')])] == ["gh api"]
     assert [deed.kind for deed in reached([called("mcp__chat__send_message", '{"id": 3}')])] == ["send_message"]
     assert [deed.kind for deed in reached([called("create_issue", '{"id": 3}')])] == [""]
+
+
+@pytest.mark.parametrize("verdict", ["failed", "unknown"])
+def test_what_is_not_known_to_have_succeeded_reached_nothing(verdict):
+    opened = called("create_issue", '{"id": 3}')
+    assert reached([opened]) != ()
+    assert reached([opened._replace(verdict=verdict)]) == ()
+
+
+def test_of_a_kind_the_last_stands_where_it_was_done():
+    first, last = (ran("git push", f"   0c1d2e3..{hash_}  main -> main") for hash_ in ("4f5a6b7", "5f6a7b8"))
+    opened = ran("gh pr create --fill", "https://example.org/a/b/pull/7")
+    assert [deed.text[-6:] for deed in reached([first, opened, last])] == ["pull/7", "> main"]
 
 
 def test_what_failed_or_only_looked_reached_nothing():
