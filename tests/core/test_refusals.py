@@ -33,12 +33,22 @@ def overruled(line: str, *later: str, first: str = "Sort the parser.") -> bool:
     return Consents(facts).refusals.overrules(line, heard)
 
 
-@pytest.mark.parametrize("later", ["Do not push yet.", "Never push to main.", "Go on with the tests."])
+@pytest.mark.parametrize(
+    "later",
+    [
+        "Do not push yet.",
+        "Never push to main.",
+        "Go on with the tests.",
+        "Why push the release branch to main?",
+        "Did you push the release branch to main?",
+        "should we push it later",
+    ],
+)
 def test_a_no_stands_whatever_is_said_later_that_gives_no_leave(later):
     assert overruled(DEED, "Understood.", later)
 
 
-@pytest.mark.parametrize("later", ["Push it now.", "You can push the release branch now."])
+@pytest.mark.parametrize("later", ["Push it now.", "You can push the release branch now.", "Can you push it now?"])
 def test_a_later_word_of_the_user_s_takes_it_back(later):
     assert not overruled(DEED, "Understood.", later)
 

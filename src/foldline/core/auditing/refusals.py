@@ -19,7 +19,7 @@ from foldline.core.auditing.claims import heeded, heeds, spurns
 from foldline.core.auditing.echoes import Heard
 from foldline.core.facts import Fact, Facts
 from foldline.core.said.answers import affirms, deeds_in, refuses, worded
-from foldline.core.said.sentences import sentences
+from foldline.core.said.sentences import inquires, sentences
 from foldline.core.words.plainly import plainly
 from foldline.core.words.stems import EVERYDAY, REACHING, WORD
 
@@ -131,8 +131,8 @@ class Refusals:
 
     @cached_property
     def _spoken_of(self) -> list[frozenset[str]]:
-        """The deeds that the user spoke of without forbidding them, and those that were done."""
-        spoken = [CLAUSE.sub("\n", text).split("\n") for text in self._said]
+        """The deeds that the user spoke of without forbidding them or asking about them, and those that were done."""
+        spoken = [CLAUSE.sub("\n", text).split("\n") for text in self._said if not inquires(text)]
         clauses = [clause for parts in spoken for clause in parts if not FORBIDS.search(clause)]
         return [frozenset(deeds_in(text)) for text in (*clauses, *(fact.text for fact in self._facts.of("reached")))]
 
@@ -145,12 +145,12 @@ class Refusals:
 
     @cached_property
     def _since(self) -> list[Lift]:
-        """What may take a refusal back: a yes, a word of the user's that denies nothing, a deed."""
+        """What may take a refusal back: a yes, a word of the user's that neither denies nor asks, a deed."""
         yes = ((fact, plainly(fact.question)) for fact in self._facts.of("decision") if fact.question)
         agreed = [Lift(fact.at, frozenset(worded(asked))) for fact, asked in yes if affirms(plainly(fact.text), asked)]
         spoken = ((fact.at, piece) for fact in self._facts.of("user") for piece in sentences(fact.text))
         texts = ((at, plainly(piece.text)) for at, piece in spoken if not piece.pasted)
-        told = [Lift(at, frozenset(worded(text))) for at, text in texts if not refuses(text)]
+        told = [Lift(at, frozenset(worded(text))) for at, text in texts if not refuses(text) and not inquires(text)]
         done = [
             Lift(fact.at, frozenset(deeds_in(f"{fact.key} {fact.text}")), True) for fact in self._facts.of("reached")
         ]

@@ -208,10 +208,11 @@ def bears_rule(sentence: str) -> bool:
     """It says what must, may or must not be done, in words that a list knows. A question does not count."""
     words = _EMPHASIS.sub("", sentence.replace("’", "'"))
     rules = _RULE.search(words) or _CASE.match(words) or _NONE.search(words)
-    return rules is not None and not _is_asked(words) and _CLIENTS.match(words) is None
+    return rules is not None and not inquires(words) and _CLIENTS.match(words) is None
 
 
-def _is_asked(sentence: str) -> bool:
+def inquires(sentence: str) -> bool:
+    """It asks for information, and neither orders anything nor gives leave."""
     if _ASKED_BARELY.match(sentence):
         return True
     if not _ASKED.match(sentence):
