@@ -380,6 +380,26 @@ def test_consent_is_known_in_other_words(asked, answer, claim):
     assert carried(claim, facts(asked, answer))
 
 
+@pytest.mark.parametrize(("claim", "stands"), [("dropping the table", True), ("dropping tables", False)])
+def test_a_yes_to_one_is_none_to_several(claim, stands):
+    known = facts("Shall I drop the table in staging?", "yes")
+    assert carried(f"The user approved {claim} in staging", known) is stands
+
+
+@pytest.mark.parametrize(("claim", "stands"), [("push of the branch", True), ("migration in staging", False)])
+@pytest.mark.parametrize("leave", ["; you may push the branch.", ", go ahead with the push of the branch."])
+def test_leave_is_for_what_is_named_behind_it_and_not_for_what_else_is_spoken_of(claim, stands, leave):
+    known = facts("Hm.", f"The migration in staging is slow{leave}")
+    assert carried(f"The user approved the {claim}", known) is stands
+
+
+@pytest.mark.parametrize(
+    "words", ["The legacy tables in staging are slow.", "Marta dropped the legacy tables in staging once."]
+)
+def test_to_speak_of_it_is_no_leave(words):
+    assert not carried(CLAIM, facts("Hm.", words))
+
+
 def test_a_claim_that_names_nothing_is_about_what_stands_before_it():
     given = Consents(facts("May I deploy to staging?", "yes"))
     assert given.carry("The user approved it", "Deploy to staging")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foldline.core.work.ending import closing_line, last_line
+from foldline.core.work.ending import LONGEST_LAST, closing_line, last_line
 from foldline.model import Text, ToolResult
 
 
@@ -34,3 +34,9 @@ def test_a_line_of_a_private_key_that_was_cut_off_is_no_last_line():
     lines = "\n".join(f"{'a8Fk2Lq9Zx0P' * 5}{number:04}" for number in range(20))
     text = f"-----BEGIN RSA PRIVATE KEY-----\n{lines}"
     assert last_line(ToolResult("x", (Text(text),))).startswith("[masked private-key ")
+
+
+@pytest.mark.parametrize(("text", "line"), [("", ""), ("ok\n\n", "ok"), ("x" * LONGEST_LAST, "x" * LONGEST_LAST)])
+def test_a_quiet_check_is_told_by_its_last_line_unless_that_is_part_of_a_dump(text, line):
+    assert last_line(ToolResult("x", (Text(f"begun\n{text}" if text else ""),))) == line
+    assert last_line(ToolResult("x", (Text(f"begun\n{text}\n{'y' * (LONGEST_LAST + 1)}"),))) == ""

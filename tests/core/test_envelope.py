@@ -49,6 +49,8 @@ def test_what_a_command_said_is_taken_out_and_how_it_ended_is_known(envelope, sa
         {"returncode": 0, "stdout": ["a", "b"], "stderr": ""},
         {"exit_code": 1, "stdout": "", "error": {"message": "disk full"}},
         {"output": "x", "exit_code": True},
+        {"output": "x", "exit_code": None},
+        {"output": "x", "metadata": "exit_code 0"},
         {"output": "x", "success": True},
         {"output": "x", "ok": False, "status": "done"},
         {},

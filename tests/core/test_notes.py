@@ -730,3 +730,22 @@ def test_of_many_files_changed_after_the_last_commit_the_latest_are_named_and_th
     assert line.count("part_") == min(changed, 8)
     assert line.endswith(more or "part_0.py`")
     assert (" more" in line) is bool(more)
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ("not on main", "- `git push`, with the words: `not on main` [3]"),
+        ("The user doesn't want to proceed with this tool use", "- `git push` [3]"),
+    ],
+)
+def test_of_a_refused_call_the_user_s_words_are_told_if_there_were_any(said, line):
+    assert line in made(fact("error", said, 2, REFUSED, "`git push`")).text.splitlines()
+
+
+def test_every_file_stands_below_what_became_of_it():
+    text = made(ledger=LEDGER).text
+    for what, names in {"modified": "a.py\nd.py", "deleted": "c.py", "moved": "old.py → d.py", "read": "b.py"}.items():
+        told = re.search(rf"<{what}-files>\n(.*?)\n</{what}-files>", text, re.S)
+        assert told is not None
+        assert sorted(told[1].splitlines()) == names.splitlines()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from foldline.core.said.offers import LONGEST, MOST, put, taken
+from foldline.core.said.offers import LONGEST, MOST, names_several, put, taken
 
 LETTERS = "Two ways:\n- A) wait for the review\n- **B)** push now\n- C) Something else?\n\nWhich one?"
 NUMBERS = "I could\n1. rename the table\n2. add a view: it is cheaper\n3. leave it\nWhat do you prefer?"
@@ -116,6 +116,7 @@ def test_an_option_is_taken_that_was_put_without_a_question_mark(text, answer, o
         ("You could:\n1. stop here\n2. go on\n\nI went on, and all is done.\n\nThe tests pass.", "do 2"),
         ("Options:\n1. stop here\n2. go on\n\nI took the second:\n1. rows\n2. columns", "do 2"),
         ("Done so far:\n3. deleted the tables\n\nYou could:\n1. stop\n2. go on", "do 3"),
+        ("Done so far:\n3. deleted the tables\n\nYou could:\n1. stop", "do 1"),
         (DETOUR, "1. fix the login page\n2. add tests"),
         (DETOUR, "1: error: cannot open a.py\n2: error: cannot open b.py"),
         (DETOUR, "I think 2 is the number of retries we need"),
@@ -124,3 +125,8 @@ def test_an_option_is_taken_that_was_put_without_a_question_mark(text, answer, o
 )
 def test_of_what_was_not_put_or_not_taken_nothing_is_shown(text, answer):
     assert taken(answer, put(text, answer)) == ""
+
+
+@pytest.mark.parametrize(("answer", "several"), [("2 and 3", True), ("fix 1, 2", True), ("2", False), ("go on", False)])
+def test_numbers_at_the_beginning_of_an_answer_are_options_even_if_nothing_was_asked(answer, several):
+    assert names_several(answer) is several

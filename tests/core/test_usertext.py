@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.core.said.usertext import guides, own_words, retelling, retells, spoken, strip
+from foldline.core.said.usertext import guides, idles, own_words, retelling, retells, spoken, stops, strip
 from foldline.model import Media, Message, Origin, Text, ToolResult
 
 TAGS = [
@@ -148,6 +148,7 @@ def sent(name, words=None):
             "/plan:write\ntests first\nthen code\nand docs",
         ),
         ("[Request interrupted by user]\nno, stop", "no, stop"),
+        ("# AGENTS.md instructions for /srv/app\nfix it", "fix it"),
     ],
 )
 def test_words_wrapped_by_a_client_are_the_users(text, said):
@@ -270,3 +271,44 @@ def test_a_summary_that_goes_on_in_a_part_of_its_own_is_all_summary():
     message = Message("user", Origin.USER, tuple(map(Text, texts)))
     assert own_words(message) == "Go on."
     assert retelling(message) == "\n".join(texts[:2])
+
+
+INSTRUCTIONS = "# AGENTS.md instructions for /srv\n\n<INSTRUCTIONS>\nUse tabs.\n</INSTRUCTIONS>"
+
+
+def test_only_a_client_sends_the_project_s_instructions_and_never_a_tool_or_the_model():
+    assert guides(user(INSTRUCTIONS))
+    assert guides(user(INSTRUCTIONS, origin=Origin.PROGRAM))
+    for origin in (Origin.TOOL, Origin.ASSISTANT, Origin.SUMMARY):
+        assert not guides(user(INSTRUCTIONS, origin=origin))
+    assert not guides(user(INSTRUCTIONS, role="assistant"))
+    beside = Message("user", Origin.USER, (ToolResult("1", (Text("so"),)), Text(INSTRUCTIONS)))
+    assert not guides(beside)
+
+
+STOP, REMINDER = "[Request interrupted by user]", "<system-reminder>\nThe list is empty.\n</system-reminder>"
+
+
+@pytest.mark.parametrize(
+    ("message", "stopped", "idle"),
+    [
+        (user(STOP), True, False),
+        (user(STOP, REMINDER), True, False),
+        (user(STOP, origin=Origin.PROGRAM), True, False),
+        (user(REMINDER), False, True),
+        (user(f"{STOP}\nno, the other file"), False, False),
+        (user("go on"), False, False),
+        (user(STOP, role="assistant"), False, False),
+        (user(STOP, origin=Origin.TOOL), False, False),
+        (user(REMINDER, origin=Origin.SUMMARY), False, False),
+        (Message("user", Origin.USER, (Text(STOP), Media("image"))), False, False),
+        (Message("user", Origin.USER, (Text(STOP), ToolResult("1", (Text("so"),)))), False, False),
+    ],
+)
+def test_only_a_client_tells_that_the_user_stopped_and_only_where_the_user_says_nothing(message, stopped, idle):
+    assert (stops(message), idles(message)) == (stopped, idle)
+
+
+def test_a_summary_under_another_name_is_read_whole():
+    text = "Summary:\n<system-reminder>x</system-reminder>\nall was built"
+    assert retelling(user(text, origin=Origin.SUMMARY, role="assistant")) == text

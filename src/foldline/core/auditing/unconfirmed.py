@@ -32,7 +32,7 @@ def with_hearsay(summary: Summary, lines: Sequence[str]) -> Summary:
     if not items:
         return summary
     _, warning, earlier = notes.rpartition(HEARSAY)
-    is_last = bool(warning) and all(line.startswith("- ") for line in earlier.strip("\n").split("\n"))
+    is_last = bool(warning) and all(line.startswith("- ") for line in earlier.lstrip("\n").split("\n"))
     return summary.with_section("", "\n".join(filter(None, (notes, "" if is_last else HEARSAY, *items))))
 
 
