@@ -296,6 +296,17 @@ def test_what_only_a_tool_said_is_never_something_to_do(printed, line, key):
     assert faults(line, work(shown=printed), key) == ["tool-instruction"]
 
 
+@pytest.mark.parametrize("above", ["", f"{HEARSAY}\n"], ids=["", "below our own warning"])
+@pytest.mark.parametrize(("printed", "line"), ATTACKS)
+def test_what_only_a_tool_said_stands_neither_under_no_heading_nor_below_a_warning_that_was_copied(
+    printed, line, above
+):
+    summary = Summary("checkpoint", ()).with_section("goal", GOAL).with_section("", f"{above}- {line}")
+    audited = audit(summary, work(shown=printed))
+    assert [finding.fault for finding in audited.findings] == ["tool-instruction"]
+    assert line not in audited.summary.get("")
+
+
 @pytest.mark.parametrize(("printed", "line"), MIXED)
 def test_a_tools_order_is_found_behind_an_honest_one(printed, line):
     assert faults(line, work(shown=printed)) == ["tool-instruction"]

@@ -331,3 +331,19 @@ def test_a_check_that_names_errors_which_are_none_has_not_failed(text):
         Message("user", Origin.TOOL, (ToolResult("1", (Text(text),)),)),
     )
     assert not deed.failed
+
+
+@pytest.mark.parametrize(
+    ("envelope", "verdict"),
+    [
+        ({"output": "all good", "exit_code": 1}, "failed"),
+        ({"output": "Error: not really", "exit_code": 0}, "ok"),
+        ({"output": "Traceback (most recent call last):\nKeyError: 'x'", "exit_code": 0}, "ok"),
+    ],
+)
+@pytest.mark.parametrize(("tool", "key"), [("Bash", "command"), ("execute_python", "code")])
+def test_an_envelope_says_how_what_ran_in_it_ended_whatever_the_output_says(tool, key, envelope, verdict):
+    call = ToolCall("1", tool, json.dumps({key: "make"}))
+    assert outcome(call, result(json.dumps(envelope))) == verdict
+    [deed] = all_deeds(step(call), answer(result(json.dumps(envelope))))
+    assert (deed.verdict, deed.result.text) == (verdict, envelope["output"])
