@@ -106,6 +106,16 @@ def test_pictures_that_find_no_room_cost_the_words_beside_them_nothing(pictures,
     )
 
 
+@pytest.mark.parametrize("words", [5, 90_000])
+def test_only_a_message_that_is_shown_in_part_is_said_to_be_so_on_every_turn(words):
+    maker, text = made(False, 8_000), f"Build it. {WORDS * (words // 13)}"
+    first = maker.fit([asked(text), *steps(0, 40, 300)], dialect="anthropic")
+    again = maker.fit([asked(text), *steps(0, 41, 300)], dialect="anthropic")
+    assert (first.receipt.action, again.receipt.action) == ("compact", "rest")
+    assert (text in json.dumps(again.messages)) == (words == 5)
+    assert [notice.code for notice in again.receipt.notices] == ["user-clamped"] * (words != 5)
+
+
 def test_words_that_a_client_puts_beside_such_a_message_later_cost_it_nothing():
     maker, text = made(False, 8_000), "Draw these anew. " * 40
     maker.fit([BEGUN, *steps(0, 20, 300), asked(text, 700)], dialect="anthropic")

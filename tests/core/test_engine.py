@@ -88,6 +88,15 @@ def test_the_cheap_model_is_asked_first_and_its_summary_is_used():
     assert "The goal, as told." in view.checkpoint.text
 
 
+def test_what_was_taken_out_of_a_summary_is_in_the_receipt():
+    invented = "- Deploy ghost_app to zone_four with ghost_key, as ghost_team wants"
+    reply = SUMMARY.replace("The goal, as told.", f"The goal, as told.\n{invented}")
+    script = [(Keep, None), (Recall, None), (Asking, asking(Reply(reply))), (Save, None)]
+    view = play(steps(long_session(), opted(ROOM, model=Writer("cheap"))), script)
+    assert "ghost_app" not in view.checkpoint.text
+    assert ["ghost_app" in finding.text for finding in view.receipt.findings] == [True]
+
+
 def test_a_bad_answer_is_asked_for_once_more_then_the_fallback_then_extraction():
     options = opted(ROOM, model=Writer("cheap"), fallback=Writer("dear"))
     asked = []
