@@ -250,5 +250,19 @@ def test_cli_names_every_command_and_option():
         for name in COMMANDS:
             assert re.search(rf"^foldline {name} ", page, re.M), name
             command = program.get_command(context, name)
-            for parameter in command.params:
-                assert any(f"`{option}" in page or option == "file" for option in parameter.opts), (name, parameter)
+            inner = [one for sub in getattr(command, "commands", {}).values() for one in sub.params]
+            told = _told(page, name)
+            for parameter in (*command.params, *inner):
+                for names in filter(None, (parameter.opts, parameter.secondary_opts)):  # the one, and its contrary
+                    option = parameter.param_type_name == "option" and not {"--archive", "--json"} & set(names)
+                    assert not option or any(f"`{one}" in told for one in names), (name, parameter)
+
+
+def _told(page: str, name: str) -> str:
+    """What the page says of a command: its own section and that of all, or its row; of `run`, that of `proxy` too."""
+    sections = page.split("\n## ")
+    own = [one for one in sections if re.search(rf"\b{name}\b", one.splitlines()[0])]
+    if own:
+        return "\n".join((*own, next(one for one in sections if one.startswith("For every command"))))
+    rows = re.findall(rf"^\| {name} \|.*", page, re.M)
+    return "\n".join((*rows, _told(page, "proxy"))) if name == "run" else "\n".join(rows)

@@ -197,13 +197,20 @@ def test_from_folds_that_message_and_all_after_it(foldline, tmp_path):
         (("--model", NAME), f"--model {NAME} needs the address of its server; give it with --base-url"),
         (("--fallback", NAME), f"--fallback {NAME} needs the address of its server; only --model can have one"),
         (("--model", NAME, "--base-url", "ftp://x"), "base URL"),
+        (("--base-url", "http://127.0.0.1:9"), "give --model too"),
         (("-o", "x", "--in-place"), "exclude each other"),
+        (("--archive", "x", "--no-archive"), "exclude each other"),
     ],
 )
 def test_wrong_usage(foldline, file, line, complaint):
     ran = foldline("compact", file, *line)
     assert (ran.code, ran.out) == (2, b"")
     assert complaint in ran.err
+
+
+def test_the_help_says_that_nothing_is_written_unless_it_is_said_where(foldline):
+    told = " ".join(foldline("compact", "--help").out.decode().split())
+    assert "Write to this file; else to nowhere." in told
 
 
 def test_a_window_that_is_smaller_than_what_is_asked_for_is_the_limit(foldline, file):

@@ -56,6 +56,7 @@ def test_help_lists_every_command_and_every_exit_code(foldline):
     text = ran.out.decode()
     assert all(f"\n  {command} " in text for command in COMMANDS)
     assert all(f"\n    {code} " in text for code in ("0", "1", "2", "3", "4", "130", "141"))
+    assert "..." not in text.split("Commands:")[1], "what a command does is said in one line, whole"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -201,7 +202,7 @@ def test_a_token_that_is_too_short_ends_with_4(foldline, monkeypatch):
     monkeypatch.setenv("FOLDLINE_MCP_TOKEN", "short")
     ran = foldline("mcp", "--http", "--port", 0)
     assert ran.code == 4
-    assert "the token is unfit" in ran.err
+    assert "set FOLDLINE_MCP_TOKEN to such a one, or unset it" in ran.err
 
 
 @pytest.mark.parametrize(

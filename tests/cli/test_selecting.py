@@ -55,7 +55,7 @@ def test_a_saved_strategy_is_used_and_options_win_over_it(foldline, file, tmp_pa
     [
         ("a.json", "{", "JSON"),
         ("a.toml", "=", "TOML"),
-        ("a.json", '{"keep": 1}', "no setting 'keep'"),
+        ("a.json", '{"keep": 1}', "no setting 'keep'; it has keep_recent, keep_keywords, "),
         ("a.json", "\ud800", "not UTF-8"),
         ("none.json", None, "No such file"),
     ],

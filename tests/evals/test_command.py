@@ -73,8 +73,8 @@ def test_a_budget_that_is_none_is_wrong_usage(folder, capsys):
     assert "'abc' is no budget; give a share" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("budget", ["9" * 400, "\u0663\u0663%"])
-def test_a_budget_beyond_all_measure_is_wrong_usage_too(folder, budget, capsys):
+@pytest.mark.parametrize("budget", ["9" * 400, "\u0663\u0663%", "0", "0%", "0.0k"])
+def test_a_budget_of_nothing_or_beyond_all_measure_is_wrong_usage_too(folder, budget, capsys):
     assert run(["eval", str(folder), "--budget", budget]) == 2
     assert "is no budget" in capsys.readouterr().err
 

@@ -118,5 +118,5 @@ def test_a_weak_token_is_refused(house, monkeypatch, capsys):
     monkeypatch.setenv("FOLDLINE_MCP_TOKEN", "hunter2")
     assert _run(house, "--port", "0") == 4
     said = capsys.readouterr().err
-    assert "the token is unfit" in said
+    assert "set FOLDLINE_MCP_TOKEN to such a one, or unset it" in said
     assert "hunter2" not in said

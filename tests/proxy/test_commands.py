@@ -242,6 +242,16 @@ def test_a_model_with_a_broken_key_or_no_address_is_told_what_is_wrong(capsys, m
     assert "characters that no header may carry; copy it anew" in capsys.readouterr().err
     assert run(["proxy", "--model", "openai-compatible:x", "--archive", "memory"]) == 2
     assert "needs the address of its server; give it with --model-url" in capsys.readouterr().err
+    assert run(["run", "--model-url", "http://127.0.0.1:9", "--archive", "memory", "--", "true"]) == 2
+    assert "--model-url is where --model is asked; give --model too" in capsys.readouterr().err
+
+
+def test_a_token_that_is_too_short_is_refused_by_the_name_of_its_variable(capsys, monkeypatch):
+    monkeypatch.setenv("FOLDLINE_TOKEN", "hunter2")
+    assert run(["proxy", "--archive", "memory"]) == 4
+    said = capsys.readouterr().err
+    assert "set FOLDLINE_TOKEN to such a one, or unset it" in said
+    assert "hunter2" not in said
 
 
 @pytest.mark.parametrize(
@@ -249,9 +259,14 @@ def test_a_model_with_a_broken_key_or_no_address_is_told_what_is_wrong(capsys, m
     [
         (
             "[upstream.a]",
-            "[upstream] is not known here; it takes [upstreams.NAME], `tools`, `mask_secrets`, and nothing else",
+            "`upstream` is not known here; the file takes [upstreams.NAME], `tools`, `mask_secrets`, and nothing else",
         ),
-        ('port = 1\n[upstreams.a]\nurl = "http://127.0.0.1:9"\ndialect = "anthropic"', "[port] is not known here"),
+        ('port = 1\n[upstreams.a]\nurl = "http://127.0.0.1:9"\ndialect = "anthropic"', "`port` is not known here"),
+        (
+            '[upstreams.a]\nurl = "http://127.0.0.1:9"',
+            "[upstreams.a] needs `url` and `dialect`, and takes nothing else",
+        ),
+        ("tools = ", "this is not TOML: "),
         ('upstreams = "http://127.0.0.1:9"', "upstreams are tables: [upstreams.NAME]"),
         ('tools = "true"', "`tools` is true or false, without quotes"),
         (

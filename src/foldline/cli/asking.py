@@ -45,6 +45,8 @@ class Wish:
         from foldline.callers import by_option
 
         found = {}
+        if self.base_url and not self.model:
+            raise click.UsageError("--base-url is where --model is asked; give --model too, or leave it out")
         try:
             if self.model:
                 found["model"] = by_option("--model", self.model, self.base_url, "give it with --base-url")

@@ -28,7 +28,9 @@ SHOWN = 100
 @click.command("verify")
 @asking
 def verify(asked: Asked) -> int:
-    """Check every stored byte against its hash, and that everything refers to something that is there.
+    """Check that every stored byte is as it was.
+
+    Each against its hash; and that everything refers to something that is there.
 
     Prints one line for each trouble, and ends with exit code 1 if there is any. A damaged archive that was set aside is
     one for as long as it lies beside the new one.

@@ -49,12 +49,12 @@ class Outcome:
 Work: TypeAlias = "Callable[[Conversation, Meter], Change]"
 
 
-def output(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Gives a command the options that say where its document goes."""
+def output(function: Callable[..., Any], otherwise: str = "standard output") -> Callable[..., Any]:
+    """Gives a command the options that say where its document goes, `otherwise` being where it goes without them."""
     for option in (
         click.option("--force", is_flag=True, help="Replace OUT if it exists."),
         click.option("--in-place", is_flag=True, help="Replace FILE itself, in one step; its mode is kept."),
-        click.option("-o", "--output", metavar="OUT", help="Write to this file instead of standard output."),
+        click.option("-o", "--output", metavar="OUT", help=f"Write to this file; else to {otherwise}."),
     ):
         function = option(function)
     return function

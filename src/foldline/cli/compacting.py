@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -86,7 +87,7 @@ class Folding:
 @click.option("--dry-run", is_flag=True, help="Ask no model and write nothing; show what would be done.")
 @ARCHIVE
 @click.option("--no-archive", is_flag=True, help="Keep nothing.")
-@output
+@partial(output, otherwise="nowhere")
 def command(
     given: Given,
     wish: Wish,
@@ -107,6 +108,8 @@ def command(
     folding = Folding(**how)
     if folding.first is not None and folding.last is not None:
         raise click.UsageError("--from and --up-to exclude each other")
+    if no_archive and archive is not None:
+        raise click.UsageError("--archive and --no-archive exclude each other")
     where = target(given.file, output, in_place=in_place, force=force) if output is not None or in_place else None
     callers = {} if dry_run else wish.callers()
     kept = shelf(given, archive, wanted=not (dry_run or no_archive))

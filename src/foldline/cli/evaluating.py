@@ -39,7 +39,8 @@ _FILE = click.Path(path_type=Path, exists=True)
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Where to cut, and all other chance.")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Processes. [default: one for each core]")
 @click.option("--quick", is_flag=True, help="Leave out the chains of folds and the cost of whole sessions.")
-@click.option("--cache", type=click.Path(path_type=Path, file_okay=False), help="Where measured rows are kept.")
+@click.option("--cache", type=click.Path(path_type=Path, file_okay=False), metavar="DIRECTORY",
+              help="Where measured rows are kept. [default: ~/.cache/foldline/eval]")  # fmt: skip
 @click.option("--no-cache", is_flag=True, help="Measure everything anew.")
 @click.option("--report", metavar="FILE", help="Write a page with plots to this file.")
 @click.option("--force", is_flag=True, help="Replace that file if it exists.")

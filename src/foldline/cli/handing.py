@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", metavar="OUT", help="Write to this file instead of standard output.")
 @click.option("--force", is_flag=True, help="Replace OUT if it exists.")
 def command(given: Given, wish: Wish, to: int | None, output: str | None, force: bool) -> None:
-    """Print a continuation, to be pasted into a new session of any agent.
+    """Print a text to go on with in a new session of any agent.
 
     It tells what the conversation was about: its goal, the user's rules and decisions, tasks, errors, files, and what
     was being done last. Nothing else goes to standard output.

@@ -44,10 +44,11 @@ HEADER = 256
     type=click.FloatRange(min=0.1),
     default=INTERVAL,
     show_default=True,
-    help="With --watch: seconds between.",
+    metavar="SECONDS",
+    help="With --watch: how long between two looks.",
 )
 def command(asked: Asked, paths: tuple[str, ...], again: bool, watch: bool, every: float) -> int:
-    """Take transcripts of agents into the archive, as they lie on disk.
+    """Take transcripts of agents into the archive.
 
     PATH is a file or a folder: ~/.claude/projects, ~/.codex/sessions, ~/.pi/agent/sessions, ~/.local/share/opencode, or
     any other with transcripts in it, packed or not; or a file that `foldline export` wrote. What was imported before

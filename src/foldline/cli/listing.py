@@ -37,7 +37,14 @@ class Moment(click.ParamType[float]):
 @asking
 @click.option("--project", metavar="PATH", help="Only those of the agent that ran in this folder.")
 @click.option("--scope", metavar="NAME", help="Only those of this scope.")
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many, the newest first.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    metavar="N",
+    help="How many, the newest first.",
+)
 def sessions(asked: Asked, project: str | None, scope: str | None, limit: int) -> None:
     """List the sessions in the archive, the newest first.
 
@@ -83,7 +90,9 @@ def _session(one: SessionInfo, opening: str) -> dict[str, Any]:
 @click.option("--file", metavar="PATH", help="Only messages that touched this file; the end of its path is enough.")
 @click.option("--after", type=Moment(), metavar="TIME", help="Only from then on, as 2026-06-18 or 2026-06-18T09:30.")
 @click.option("--before", type=Moment(), metavar="TIME", help="Only before then.")
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many, the best first.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=20, show_default=True, metavar="N", help="How many, the best first."
+)
 @click.option("--semantic", is_flag=True, help="Also what says it in other words; needs foldline[semantic].")
 def search(asked: Asked, query: tuple[str, ...], semantic: bool, **filters: Any) -> None:
     """Find messages in the archive by what they say.

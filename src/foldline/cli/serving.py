@@ -28,15 +28,18 @@ TOKEN = "FOLDLINE_MCP_TOKEN"  # noqa: S105 - the name of a variable
               help="The project: its memory files, its plan, its sessions. [default: here]")  # fmt: skip
 @click.option("--scope", metavar="NAME", help="Serve the sessions and the plan of this scope instead of the project's.")
 @click.option("--all", "everything", is_flag=True, help="Let sessions of all projects be found.")
-@click.option("--archive", type=click.Path(dir_okay=False), metavar="FILE", help="The archive; else the usual one.")
+@click.option(
+    "--archive", type=click.Path(dir_okay=False), metavar="FILE", help="The archive. [default: that of every command]"
+)
 @click.option("--http", is_flag=True, help="Serve over HTTP on this machine, with a token, instead of standard input.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=PORT, show_default=True, metavar="N",
               help="The port for --http; 0 takes a free one.")  # fmt: skip
 def command(root: str, scope: str | None, everything: bool, archive: str | None, http: bool, port: int) -> None:
-    """Serve an agent its tools over MCP: search, originals, plan, memory files.
+    """Serve an agent its tools over MCP.
 
-    Started without --http by an MCP client, which talks to it over standard input and output. With --http, the address
-    and the token are printed; FOLDLINE_MCP_TOKEN in the environment sets a token of your own.
+    Search, originals, plan, memory files. Started without --http by an MCP client, which talks to it over standard
+    input and output. With --http, the address and the token are printed; FOLDLINE_MCP_TOKEN in the environment sets a
+    token of your own.
     """
     from foldline import mcp
 

@@ -27,7 +27,7 @@ _RAW = click.option("--raw", is_flag=True, help="Write the very bytes that were 
 @asking
 @_RAW
 def show(asked: Asked, ref: str, raw: bool) -> None:
-    """Show what REF stands for: a message, a tool result, a checkpoint or a session.
+    """Show a message, a tool result, a checkpoint or a session.
 
     Messages and tool results are named by the reference a search, a stub or a session shows; of a message, the first
     six digits are enough. Secrets are masked, unless --raw is given.

@@ -11,7 +11,7 @@ from foldline.cli.options import print_json
 @click.option("--openai", "form", flag_value="openai", help="As JSON for OpenAI's chat completions.")
 @click.option("--anthropic", "form", flag_value="anthropic", help="As JSON for Anthropic's messages.")
 def command(form: str | None) -> None:
-    """Show the tools an agent gets, for agents that are given them without MCP.
+    """Show the agent's tools, for agents without MCP.
 
     Calls are answered by foldline.tools.call. compact_now works where the program has bound a live session.
     """

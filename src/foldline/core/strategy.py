@@ -60,9 +60,12 @@ class Strategy:
         """A strategy from a mapping; unknown names and wrong types are errors, not guesses."""
         if not isinstance(value, Mapping):
             raise MalformedInput(f"a strategy is a table of settings, not {type(value).__name__}")
-        unknown = set(value) - {field.name for field in fields(cls)}
+        known = [field.name for field in fields(cls)]
+        unknown = set(value) - set(known)
         if unknown:
-            raise MalformedInput(f"a strategy has no setting {', '.join(map(repr, sorted(unknown)))}")
+            raise MalformedInput(
+                f"a strategy has no setting {', '.join(map(repr, sorted(unknown)))}; it has {', '.join(known)}"
+            )
         settings: dict[str, Any] = {
             name: tuple(item) if isinstance(item, list) else item for name, item in value.items()
         }

@@ -131,7 +131,8 @@ def is_number(value: object) -> bool:
 
 def is_budget(text: str) -> bool:
     """It names a size."""
-    return text in (REAL, OWN) or BUDGET.fullmatch(text) is not None
+    match = BUDGET.fullmatch(text)
+    return text in (REAL, OWN) or (match is not None and float(match[1]) > 0)
 
 
 def tokens_of(budget: str, split: Split) -> int | None:

@@ -81,7 +81,9 @@ def application(desk: Desk, port: int, token: str) -> ASGIApp:
 def run_http(desk: Desk, port: int, announce: Callable[[str, str], None], token: str | None) -> None:
     token = token or secrets.token_urlsafe(32)
     if not _TOKEN.fullmatch(token):
-        raise InputError("the token is unfit; give 22 to 200 letters, digits, _ or -, or none to have one made")
+        raise InputError(
+            "the token must have 22 to 200 letters, digits, - or _; set FOLDLINE_MCP_TOKEN to such a one, or unset it"
+        )
     with _listening(port) as listener:
         port = listener.getsockname()[1]
         config = uvicorn.Config(

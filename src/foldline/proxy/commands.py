@@ -85,7 +85,10 @@ _OPTIONS = (
     ),
     click.option("--dialect", type=click.Choice(DIALECTS), help="What an upstream given as a URL speaks."),
     click.option(
-        "--config", type=click.Path(path_type=Path), help=f"A TOML file of settings; else {CONFIG}, if there."
+        "--config",
+        type=click.Path(path_type=Path),
+        metavar="PATH",
+        help=f"A TOML file of settings; else {CONFIG}, if there.",
     ),
     click.option(
         "--model", metavar="PROVIDER:NAME", help="Who writes summaries, ahead of need; else they are extracted."
@@ -97,7 +100,11 @@ _OPTIONS = (
     click.option(
         "--reserve", type=click.IntRange(min=0), metavar="N", help="Tokens of it that are kept for the reply."
     ),
-    click.option("--archive", metavar="FILE", help='Where everything is kept; "memory" for nowhere.'),
+    click.option(
+        "--archive",
+        metavar="FILE",
+        help='The archive, or "memory" for none on the disk. [default: that of every command]',
+    ),
     click.option(
         "--tools/--no-tools",
         default=None,
@@ -127,12 +134,20 @@ def _serving(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.command("proxy")
 @_serving
 @click.option(
-    "--host", default="127.0.0.1", show_default=True, help=f"Where to listen; not the loopback: with {TOKEN} set."
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help=f"Where to listen. Where others can reach it, {TOKEN} has to be set.",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port; else a free one.")
 @click.option("--name", "names", multiple=True, metavar="HOST", help="A further name by which clients may call it.")
 def proxy(wish: Wish, host: str, port: int, names: tuple[str, ...]) -> int:
-    """Stands between an agent and its provider, so that what is sent always fits."""
+    """Stand between an agent and its provider.
+
+    What is sent on always fits. The base URLs, with a secret in their path, are printed at the start: one for each
+    --upstream, or for each known provider. Ctrl-C ends it.
+    """
     _log(wish, logging.WARNING)
     config = _config(wish, host=host, port=port, names=names, token=os.environ.get(TOKEN) or None)
     return asyncio.run(_proxy(config))
@@ -142,7 +157,10 @@ def proxy(wish: Wish, host: str, port: int, names: tuple[str, ...]) -> int:
 @_serving
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(wish: Wish, command: tuple[str, ...]) -> int:
-    """Runs COMMAND behind a proxy of its own, and ends with its exit code."""
+    """Run COMMAND behind a proxy of its own.
+
+    Options stand before COMMAND: what stands behind it is its own. The exit code is that of COMMAND.
+    """
     _log(wish, logging.ERROR)  # the screen is the command's, unless tracebacks are asked for
     config = _config(wish, os.environ, project=os.path.realpath("."))
     return asyncio.run(_run(config, command))
@@ -151,7 +169,7 @@ def run(wish: Wish, command: tuple[str, ...]) -> int:
 @click.command("status")
 @click.option("--json", "as_json", is_flag=True, help="Answer in JSON, for programs.")
 def status(as_json: bool) -> int:
-    """What the proxies of this user have done so far."""
+    """Show what the proxies of this user have done so far."""
     found = [(entry, state) for entry in _running() if (state := _asked(entry)) is not None]
     if as_json:
         print(json.dumps([{"origin": entry["origin"], **state} for entry, state in found], indent=2))
@@ -226,6 +244,8 @@ def _file(wish: Wish) -> Configured:
 def _caller(wish: Wish) -> Caller | None:
     from foldline.callers import by_option
 
+    if wish.model_url and not wish.model:
+        raise click.UsageError("--model-url is where --model is asked; give --model too, or leave it out")
     try:
         return by_option("--model", wish.model, wish.model_url, "give it with --model-url") if wish.model else None
     except ValueError as error:

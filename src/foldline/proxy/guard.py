@@ -71,7 +71,9 @@ class Guard:
                 f"{host} can be reached by others, so a token of your own has to guard it; set FOLDLINE_TOKEN"
             )
         if not _SECRET.fullmatch(secret):
-            raise InputError("the token must have 16 to 128 letters, digits, - or _")
+            raise InputError(
+                "the token must have 16 to 128 letters, digits, - or _; set FOLDLINE_TOKEN to such a one, or unset it"
+            )
         self._secret = secret.encode()
         self._hosts = frozenset(_hosts(host, port, tuple(names)))
 

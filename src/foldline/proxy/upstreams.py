@@ -154,7 +154,7 @@ def configured(path: Path) -> Configured:
     except RecursionError:
         raise InputError("nested too deeply to be read safely", source=str(path)) from None
     except ValueError as error:
-        raise InputError(f"not TOML: {error}", source=str(path)) from None
+        raise InputError(f"this is not TOML: {error}; mend it, or name another file", source=str(path)) from None
 
 
 def _configured(said: dict[str, Any]) -> Configured:
@@ -164,7 +164,7 @@ def _configured(said: dict[str, Any]) -> Configured:
     for name, value in said.items():
         if name not in _SWITCHES:
             takes = ", ".join(("[upstreams.NAME]", *(f"`{switch}`" for switch in _SWITCHES)))
-            raise InputError(f"[{name}] is not known here; it takes {takes}, and nothing else")
+            raise InputError(f"`{name}` is not known here; the file takes {takes}, and nothing else")
         if not isinstance(value, bool):
             raise InputError(f"`{name}` is true or false, without quotes")
     return Configured({name: _entry(name, entry) for name, entry in tables.items()}, **said)
@@ -172,7 +172,7 @@ def _configured(said: dict[str, Any]) -> Configured:
 
 def _entry(name: str, entry: Any) -> Upstream:
     if not isinstance(entry, dict) or not {"url", "dialect"} <= entry.keys() <= {"url", "dialect"}:
-        raise InputError(f"[upstreams.{name}] takes `url` and `dialect`, and nothing else")
+        raise InputError(f"[upstreams.{name}] needs `url` and `dialect`, and takes nothing else")
     try:
         return made(name, str(entry["url"]), str(entry["dialect"]))
     except (InputError, UpstreamNotAllowed) as error:
