@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 from foldline.core.history.repair import repair
 from foldline.core.history.repairer import Repairer, Untouched
 from foldline.dialects import named
-from foldline.model import Grammar, Message, Origin, Text, Thinking, ToolCall, ToolResult
+from foldline.model import Grammar, Message, Opaque, Origin, Text, Thinking, ToolCall, ToolResult
 
 GRAMMARS = [
     *(named(name).grammar for name in ("anthropic", "openai-chat", "openai-responses", "gemini")),
     Grammar(step="message", unique_ids=True, user_first=True, empty_text=False),
 ]
+ids = st.sampled_from([*"abcdefghijklm", "a_2", "b_2", "c_2"])
+kinds = st.sampled_from(["item_reference", "server_tool_use", "web_search_tool_result"])
 few = st.lists(st.sampled_from("abcdef"), max_size=2)
 
 
@@ -27,6 +29,10 @@ def step(ids, text, thinking):
 def answer(ids, text):
     said = (Text(text),) if text is not None else ()
     return Message("user", Origin.TOOL, (*(ToolResult(id_, (Text("so"),), is_error=text == "") for id_ in ids), *said))
+
+
+def said(role, text):
+    return Message(role, Origin(role), (Text(text),))
 
 
 texts = st.sampled_from([None, "", "yes", "yes\n"])
@@ -57,6 +63,30 @@ def test_what_comes_before_the_first_call_is_looked_at_too():
         assert not repairer.repair(asked).repairs
         later = (*asked, answer([], None), step(["a"], "yes", False), answer(["a"], None))
         assert repairer.repair(later) == repair(later, grammar)
+
+
+odd = st.one_of(
+    st.builds(step, few, texts, st.booleans()),
+    st.builds(answer, few, texts),
+    st.builds(said, st.sampled_from(["user", "system"]), st.sampled_from(["", "yes"])),
+    st.builds(lambda kind, id_: Message("assistant", Origin.ASSISTANT, (Opaque(kind, {"id": id_}),)), kinds, ids),
+    st.builds(lambda id_: Message("user", Origin.TOOL, (ToolResult(id_, (Text("x"),)),)), ids),
+).map(lambda message: [message])
+even = st.builds(lambda id_, thinking: [step([id_], None, thinking), answer([id_], None)], ids, st.booleans())
+
+
+@settings(max_examples=400)
+@given(
+    st.lists(odd, max_size=6),
+    st.lists(st.one_of(even, even, even, odd), max_size=8),
+    st.sampled_from(GRAMMARS),
+    st.booleans(),
+)
+def test_what_was_amiss_long_ago_is_mended_as_in_the_whole(amiss, turns, grammar, thinking):
+    repairer, history = Repairer(grammar), ()
+    for more in (*amiss, *turns):
+        history = (*history, *more)
+        assert repairer.repair(history, thinking=thinking) == repair(history, grammar, thinking=thinking)
 
 
 edits = st.tuples(messages, st.integers(0, 10), messages)
@@ -97,6 +127,20 @@ def test_a_sound_list_is_looked_at_only_where_it_is_new(grammar):
     before = repairer.looked
     for stop in (1_981, 1_983, 1_985, 1_987, 1_989, 1_991):  # after results, after the user
         assert repairer.repair(history[:stop]).messages is not None
+    assert repairer.looked - before <= 40
+
+
+@pytest.mark.parametrize("thinking", [False, True])
+@pytest.mark.parametrize("grammar", [Grammar(), Grammar(unique_ids=True)])
+def test_a_list_that_was_mended_is_looked_at_only_where_it_is_new(grammar, thinking):
+    twice = [step(["a"], None, False), answer(["a"], None)] * 2
+    amiss = (said("user", "go on"), answer(["gone"], None), *twice, said("assistant", ""), step(["never"], None, False))
+    history = (*amiss, *sound(500))
+    repairer = Repairer(grammar)
+    assert repairer.repair(history[:1_979], thinking=thinking).repairs
+    before = repairer.looked
+    for stop in (1_981, 1_983, 1_985, 1_987, 1_989, 1_991):
+        assert repairer.repair(history[:stop], thinking=thinking) == repair(history[:stop], grammar, thinking=thinking)
     assert repairer.looked - before <= 40
 
 

@@ -20,7 +20,7 @@ from foldline.core.history.cycles import Pairing, Place, ToolCycle, begins_with_
 from foldline.core.history.mend import Repair, mend_pairs
 from foldline.model import EMPTY, VOID, Grammar, Message, Opaque, Origin, Part, Text, Thinking, ToolCall, ToolResult
 
-__all__ = ["Repair", "Repaired", "begun_with_thinking", "repair"]
+__all__ = ["Repair", "Repaired", "at_end", "inside", "repair"]
 
 OPENING = "[the conversation begins here]"
 """Stands in for the user's first message where a provider demands one and the history has none."""
@@ -54,6 +54,12 @@ def repair(
     With `thinking`, the model must think: a turn that is still using tools begins with thinking, and the user speaks
     last.
     """
+    body = inside(messages, grammar, pairing)
+    return at_end(body, grammar, None if body.repairs else pairing, thinking=thinking)
+
+
+def inside(messages: Sequence[Message], grammar: Grammar, pairing: Pairing | None = None) -> Repaired:
+    """The list repaired, but for what it needs at its very end."""
     repairs: list[Repair] = []
     known = tuple(messages)
     found = pairing or pair(known, grammar)
@@ -63,12 +69,18 @@ def repair(
     found = found if said is named else pair(said, grammar)
     known = _without_dangling(said, found, repairs)
     placed = _system_inside(_opening(known, grammar, repairs), grammar, repairs)
-    known = _user_between(placed, grammar, repairs)
-    if thinking:
-        known = begun_with_thinking(known, found if known is said else pair(known, grammar), repairs)
+    return Repaired(_user_between(placed, grammar, repairs), tuple(repairs))
+
+
+def at_end(body: Repaired, grammar: Grammar, pairing: Pairing | None, *, thinking: bool) -> Repaired:
+    """The list with what it needs at its very end, which is gone once something comes after it. Pass the body's pairing
+    if you have it."""
+    repairs, known = list(body.repairs), body.messages
+    if thinking:  # its turn begins with thinking, and the user speaks last
+        known = _user_last(_paused(known, pairing or pair(known, grammar), repairs), repairs)
     if grammar.bare_end:
         known = _without_trailing_space(known, repairs)
-    return Repaired(known, tuple(repairs))
+    return body if known is body.messages else Repaired(known, tuple(repairs))
 
 
 def _ids(
@@ -295,11 +307,6 @@ def _takes_system(before: Message) -> bool:
     """A system message may follow: the user, or a tool of the provider's own, spoke last."""
     last = before.parts[-1] if before.parts else None
     return before.role != "assistant" or (isinstance(last, Opaque) and last.kind.endswith("_tool_result"))
-
-
-def begun_with_thinking(messages: tuple[Message, ...], pairing: Pairing, repairs: list[Repair]) -> tuple[Message, ...]:
-    """The list for a model that must think: its turn begins with thinking, and the user speaks last."""
-    return _user_last(_paused(messages, pairing, repairs), repairs)
 
 
 def _paused(messages: tuple[Message, ...], pairing: Pairing, repairs: list[Repair]) -> tuple[Message, ...]:
