@@ -183,3 +183,14 @@ def test_a_hostile_reply_takes_linear_time(piece, lead):
     start = time.perf_counter()
     unwrapped(text)
     assert time.perf_counter() - start < 5
+
+
+@pytest.mark.speed
+def test_time_grows_with_the_fences_in_a_reply_and_no_faster():
+    def seconds(size):
+        before = time.process_time()
+        unwrapped("```\n" * (size // 4))
+        return time.process_time() - before
+
+    small, large = (min(seconds(size) for _ in range(2)) for size in (50_000, 400_000))
+    assert large < small * 16, f"{small:.3f} s, then {large:.3f} s for eight times the text"

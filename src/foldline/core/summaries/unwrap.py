@@ -296,7 +296,7 @@ def _without_greeting(text: str, style: Style) -> str:
         if opens(line, style, loose=True) or _ALONE.match(line) or _OPENS.match(line):
             return text
         wrapper = _WRAPPER.fullmatch(line)
-        if wrapper and _begins(_line_at("\n".join(lines[number + 1 :][:BLANK]), 0), style):
+        if wrapper and _begins(_line_at("\n".join(lines[number + 1 : number + 1 + BLANK]), 0), style):
             alone = wrapper["info"] or not _Text(text, style).sections  # without these, the fence may be a quotation
             return "\n".join(lines[number:]) if alone else text
     return text
