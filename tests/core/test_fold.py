@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from foldline import Budget, Compactor
 from foldline.core import compaction, views
-from foldline.core.fold import BrokenPromise, as_carried, prove
+from foldline.core.fold import BrokenPromise, Extent, as_carried, prove
 from foldline.errors import CannotFit
 from foldline.model import Message, Origin, Text
 from foldline.testing import Session
@@ -85,7 +85,7 @@ def test_where_every_view_is_refused_the_error_says_why_and_not_only_that_the_wi
 @given(st.integers(60, 900))
 def test_of_a_message_that_is_shown_by_its_ends_no_more_is_shown_than_there_is_room_for(length):
     text = " ".join(f"word{number}" for number in range(300))
-    shown = as_carried(Message("user", Origin.USER, (Text(text),)), length).text
+    shown = as_carried(Message("user", Origin.USER, (Text(text),)), Extent(length)).text
     first, mark, last = shown.split("\n")
     assert text.startswith(first)
     assert text.endswith(last)

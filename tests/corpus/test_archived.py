@@ -9,10 +9,11 @@ import pytest
 
 from corpus.test_corpus import FILES, unpacked
 from foldline import Archive, MemoryArchive, sources
-from foldline.archive.folders import OPEN, Importer, several
+from foldline.archive.folders import OPEN, Importer
 from foldline.core.account import View
 from foldline.core.engine import turn
 from foldline.core.options import Options
+from foldline.dialects import several
 from foldline.drive import World, run
 from foldline.errors import CannotFit
 from foldline.model import Conversation
