@@ -157,6 +157,15 @@ def test_few_words_that_are_said_often_stand_once_where_they_were_said_last():
     assert made(*rounds[:3], *answers).text.count("Good, the next one.") == 3
 
 
+def test_an_answer_stays_with_its_question_where_the_latest_message_has_the_same_words():
+    answers = (fact("user", "yes", 2), fact("decision", "yes", 2, "Shall I delete the old table?"))
+    latest = fact("immediate", "yes", 8)
+    summary = "## Immediate Task\nCONTINUE: “yes”"
+    told = notes(Facts((*answers, latest)), Ledger(), AMPLE, len, summary).text
+    assert "- “yes” [3] (asked: “Shall I delete the old table?”)" in told
+    assert "[3]" not in notes(Facts((answers[0], fact("immediate", "yes", 2))), Ledger(), AMPLE, len, summary).text
+
+
 def test_a_rule_that_a_plan_states_again_stands_behind_what_was_said_in_between():
     rule, other = "Never push to the main branch without asking me.", "From now on you may always push without asking."
     more = [f"Always keep row {number} of the ledger, whatever comes." for number in range(5)]
@@ -261,7 +270,7 @@ def test_a_decision_that_is_the_immediate_task_stands_there():
     said = (
         fact("user", "B, please.", 4),
         fact("decision", "B, please.", 4, "A or B?"),
-        fact("immediate", "B, please."),
+        fact("immediate", "B, please.", 4),
     )
     told = "## Immediate Task\nCONTINUE: “B, please.” (in answer to “A or B?”)"
     assert "B, please." in notes(Facts(said), Ledger(), 10_000, len).text

@@ -49,8 +49,9 @@ OFTEN, MOST_PLACES = 3, 4
 _WORD = re.compile(r"[^\W\d_]+")
 _STRETCH = re.compile(r".{1,200}(?=\s|$)|.{1,200}", re.S)
 """A stretch of words in a sentence that does not end."""
-_QUOTES = ("## Goal\nFirst asked: ", *(f"## Immediate Task\n{lead}: " for lead, _ in STANDING.values()))
-"""What precedes the user's words where a summary made without a model quotes them."""
+_FIRST = ("## Goal\nFirst asked: ",)
+_LATEST = tuple(f"## Immediate Task\n{lead}: " for lead, _ in STANDING.values())
+"""What precedes the user's words where a summary made without a model quotes them: the first, and the latest."""
 
 
 def said(facts: Facts, summary_text: str, whole: int) -> Iterator[Piece]:
@@ -134,14 +135,17 @@ def _messages(
     first: Mapping[str, int],
 ) -> Iterator[Piece]:
     """Every message. Those with a place among rules or decisions stand there. One that the summary quotes is not
-    repeated, unless it was said before and came again: then it may take back what was said in between. Few words that
-    were said again and again stand where they were said last."""
+    repeated, unless it was said before and came again: then it may take back what was said in between. That the latest
+    message has the same words quotes no earlier one, which may have answered another question. Few words that were said
+    again and again stand where they were said last."""
     messages = facts.of("user")
     often = _often(fact for fact in messages if fact.at not in places)
     ruling, stating = {fact.at for fact in facts.of("rule")}, stated(facts)
+    asked = facts.first("immediate")
     for fact, worth in zip(messages, _worths(messages), strict=True):
         section = places.get(fact.at, "")
-        anew = fact.attached or fact.at != first[fact.text] or not _is_quoted(fact.text, summary_text)
+        leads = (*_FIRST, *(_LATEST if asked is None or fact.at == asked.at else ()))
+        anew = fact.attached or fact.at != first[fact.text] or not _is_quoted(fact.text, summary_text, leads)
         if section == "decisions" and not anew:
             continue
         if section:
@@ -185,9 +189,9 @@ def _media(attached: str) -> str:
     return f"(pictures or files: {attached}, not shown here)"
 
 
-def _is_quoted(text: str, summary_text: str) -> bool:
+def _is_quoted(text: str, summary_text: str, leads: Iterable[str]) -> bool:
     """The summary quotes the text as the user's words: that somebody else says the same in it is not enough."""
-    return any(f"{lead}“{below(text)}”" in summary_text for lead in _QUOTES)
+    return any(f"{lead}“{below(text)}”" in summary_text for lead in leads)
 
 
 def _forms(text: str) -> list[str]:
