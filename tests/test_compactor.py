@@ -1296,3 +1296,18 @@ def test_a_transcript_has_no_list_of_messages_to_send():
     row = {"type": "user", "uuid": "a", "message": {"role": "user", "content": "hi"}}
     with pytest.raises(InputError, match="transcript has no list of messages"):
         _ = compactor().fit(json.dumps(row) + "\n").messages
+
+
+@pytest.mark.parametrize("to", [None, 1_500, 500])
+def test_an_answer_is_not_lost_because_the_newest_message_has_the_same_words(to):
+    """What the view itself shows is not repeated in the notes: that message, and not all that read like it."""
+    session = Session("openai-chat").user("Clean up.").assistant("Shall I delete the old table?").user("do it")
+    for part in range(6):
+        session.assistant(f"Working on {part}. " + "alpha beta " * 60).user(f"go on with part {part}")
+    session.assistant("Deleted. Shall I push?").user("do it")
+    for step in range(12):
+        session.tools(("run", json.dumps({"command": f"make {step}"}), "line of output\n" * 60))
+    fitted = Compactor(Budget(window=8_000, reserve=500)).compact(session.request(), to=to)
+    assert "- “do it” [3] (asked: “Shall I delete the old table?”)" in fitted.checkpoint.text
+    assert "“do it” [17]" not in fitted.checkpoint.text
+    assert "do it" in [message.text for message in fitted.view.messages]

@@ -44,6 +44,11 @@ class Span:
     """The places of a checkpoint made with direction "from" among the messages: what it covers came after the
     messages before it."""
 
+    def number(self, at: int) -> int:
+        """The number by which facts name the message at this place of the history at hand."""
+        inside = at - self.start
+        return self.first + inside if inside >= self.pivot.start else at
+
     @cached_property
     def extractor(self) -> Extractor:
         previous, log = (self.previous.summary, self.previous.log) if self.previous else (None, ())

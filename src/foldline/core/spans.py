@@ -98,14 +98,16 @@ class Spans:
 
     def shown_facts(self, cut: int, span: Span, *, scarce: bool = False) -> Facts:
         """The facts that the notes show. A user message that the view itself shows is not repeated, nor, where room
-        is scarce, are the rules in it."""
+        is scarce, are the rules in it. An earlier message with the same words is another one."""
         if self.options.direction == "from":
             return span.facts
         newest = () if self.newest is None else (self.newest,)
-        shown = (at for at in (*newest, *self.ground.pins, *self.options.pins) if at < cut)
-        sources = {self.ground.messages[at].identity for at in shown}
+        shown = {at for at in (*newest, *self.ground.pins, *self.options.pins) if at < cut}
+        numbers = {span.number(at) for at in shown if at >= span.start}
+        sources = {self.ground.messages[at].identity for at in shown if at < span.start}
         kinds = ("user", "rule", "decision") if scarce else ("user",)
-        return Facts(tuple(fact for fact in span.facts.facts if fact.kind not in kinds or fact.source not in sources))
+        repeats = (fact.kind in kinds and (fact.at in numbers or fact.source in sources) for fact in span.facts.facts)
+        return Facts(tuple(fact for fact, again in zip(span.facts.facts, repeats, strict=True) if not again))
 
     def ledger(self, span: Span) -> Ledger:
         """What was done up to the end of the span."""
