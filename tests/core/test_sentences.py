@@ -201,6 +201,8 @@ def test_a_test_run_between_a_user_s_words_is_pasted_and_remarks_on_places_are_n
     )
     found = list(sentences(f"This must pass:\n{run}\nNever skip it."))
     assert [sentence.text for sentence in found if not sentence.pasted] == ["This must pass:", "Never skip it."]
+    own = list(sentences(f"My rules:\n\n    never touch it\n\n{run}"))
+    assert [sentence.text for sentence in own if not sentence.pasted] == ["My rules:", "never touch it"]
     remarks = "stop.go:36: this must not be empty.\nstop.go:40: never log it.\nstop.go:51: keep the order."
     assert not any(sentence.pasted for sentence in sentences(remarks))
 
@@ -214,6 +216,11 @@ def test_a_test_run_between_a_user_s_words_is_pasted_and_remarks_on_places_are_n
         ("maybe both should use the same shape?", False),
         ("so you prefer remote, not url now?", False),
         ("Should it fail, never retry.", True),
+        ("Should it fail: never retry.", True),
+        ("Should this ever break — never touch prod", True),
+        ("Should that fail do not retry it", True),
+        ("Should we run out of quota; never buy more", True),
+        ("shall we always keep it", False),
         ("This should never be empty", True),
         ("you should keep it", True),
         ("maybe leave the tests alone", True),

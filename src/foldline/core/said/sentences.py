@@ -83,11 +83,13 @@ _ORDERLY = re.compile(r"\W*(?:do not|don'?t|when|have)\b", re.I)
 """How an order may begin that looks like a question: with such an ending it is an order."""
 _ASKED_BARELY = re.compile(
     r"\W*(?:(?:but|and|so|ok(?:ay)?|then|hm+|wait|well|also)\W+)*"
-    r"(?:(?:should|shall)(?:n'?t)? (?:i|we|it|this|that|they|these|those)\b[^,]*"
+    r"(?:(?:should|shall)(?:n'?t)? (?:(?:i|we)\b|(?!.*\b(?:never|always|must|do not|don'?t|stop)\b)"
+    r"(?:it|this|that|they|these|those)\b)(?:(?!,|[:;—–](?:\s|$)|\s-\s).)*"
     r"|(?:maybe|perhaps|so you)\b[^\n]*[?？][\s)\"'*_]*)$",
-    re.I,
+    re.I | re.S,
 )
-"""A question by its first words: people leave out the mark. With a comma it may be a case ("Should it fail, stop")."""
+"""A question by its first words: people leave out the mark. With a comma or the like it may be a case ("Should it fail,
+stop"), and so it may where it orders something without one."""
 _CLIENTS = re.compile(r"If you need specific details from before exiting plan mode\b")
 """What Claude Code adds to a plan that the user accepted: where the transcript is."""
 _EMPHASIS = re.compile(r"(?<!\w)_{1,3}(?=[^\W_])|(?<=[^\W_])_{1,3}(?!\w)")
@@ -155,26 +157,33 @@ def sentences(text: str) -> Iterator[Sentence]:
     """The text in order, as sentences and pasted blocks; white space between them is left out."""
     lines = text.split("\n")
     logged = _logged(lines) if "---" in text else frozenset()
-    for code, run in groupby(zip(fenced(lines), lines, strict=True), key=lambda pair: pair[0]):
+    for code, run in groupby(zip(fenced(lines), enumerate(lines), strict=True), key=lambda pair: pair[0]):
         if code:
-            yield Sentence("\n".join(line for _, line in run).strip(), True)
+            yield Sentence("\n".join(line for _, (_, line) in run).strip(), True)
             continue
-        for _, line in run:
-            if line in logged:
+        for _, (at, line) in run:
+            if at in logged:
                 yield Sentence(line.strip(), True)
                 continue
             yield from (Sentence(piece, looks_pasted(piece)) for piece in _pieces(line.strip()))
 
 
-def _logged(lines: Sequence[str]) -> frozenset[str]:
-    """The lines of a test run that was pasted; none in a text without one. A run repeats itself, and indents what a
-    test says."""
+def _logged(lines: Sequence[str]) -> frozenset[int]:
+    """The places of the lines of a test run that was pasted; none in a text without one. A run repeats itself, and
+    indents what a test says: what is indented elsewhere may be the user's own."""
     if sum(_LOGGED.match(line) is not None for line in lines) < LOG:
         return frozenset()
     times = Counter(lines)
-    return frozenset(
-        line for line in lines if _LOGGED.match(line) or _PLACED.match(line) or times[line] >= LOG or line[:4].isspace()
-    )
+    found = {
+        at
+        for at, line in enumerate(lines)
+        if _LOGGED.match(line) or _PLACED.match(line) or (line.strip() and times[line] >= LOG)
+    }
+    for places, step in ((range(len(lines)), 1), (range(len(lines) - 1, -1, -1), -1)):
+        for at in places:
+            if lines[at][:4].isspace() and at - step in found:
+                found.add(at)
+    return frozenset(found)
 
 
 def _pieces(line: str) -> Iterator[str]:
