@@ -8,6 +8,7 @@ import shutil
 import signal
 import sqlite3
 import threading
+import time
 from itertools import takewhile
 
 import pytest
@@ -173,6 +174,63 @@ def test_a_child_that_was_forked_while_another_thread_opened_an_archive_can_open
     threading.Timer(0.2, end.set).start()
     assert heard(*child(work)) == ([("all", "kept")], 0)
     thread.join()
+
+
+def test_what_a_child_keeps_after_its_parent_closed_the_archive_is_kept(path):
+    """SQLite in the child took the parent's locks for its own, and the parent deleted the commits it wrote to."""
+    archive = Archive(path)
+    archive.keep(talk(turns=1).conversation())
+    reading, writing = os.pipe()
+
+    def work(say):
+        signal.alarm(20)
+        archive.keep(talk(turns=2).conversation())
+        say("kept first\n")
+        os.read(reading, 1)
+        archive.keep(talk(turns=3).conversation())
+        say("kept second\n")
+
+    process, told = child(work)
+    assert os.read(told, 100) == b"kept first\n"
+    archive.close()
+    os.write(writing, b"x")
+    assert heard(process, told) == ([("kept", "second")], 0)
+    found = Archive(path)
+    assert [found.original(message.identity) for message in talk(turns=3).conversation().messages] == [
+        message.raw for message in talk(turns=3).conversation().messages
+    ]
+    assert list(found.verify()) == []
+
+
+@pytest.mark.parametrize("way", ["writing", "apart"])
+def test_a_child_that_was_forked_while_another_thread_wrote_can_write(path, way):
+    archive, begun = Archive(path, wait=0.5), threading.Event()
+
+    def at_it():
+        with getattr(archive._store, way)():
+            begun.set()
+            time.sleep(0.3)
+
+    def work(say):
+        archive.keep(talk().conversation())
+        say("all kept")
+
+    thread = threading.Thread(target=at_it)
+    thread.start()
+    begun.wait(20)
+    assert heard(*child(work)) == ([("all", "kept")], 0)
+    thread.join()
+    archive.keep(talk(turns=4).conversation())
+    assert list(archive.verify()) == []
+
+
+def test_whoever_forks_in_the_middle_of_writing_goes_on_with_it(path):
+    archive = Archive(path)
+    with archive._store.writing() as connection:
+        assert heard(*child(lambda say: say("all well"))) == ([("all", "well")], 0)
+        connection.execute("INSERT INTO meta VALUES ('there', 'yes')")
+    with archive._store.reading() as connection:
+        assert connection.execute("SELECT value FROM meta WHERE key = 'there'").fetchone() == ("yes",)
 
 
 def test_a_path_that_no_file_can_have_is_told(tmp_path):

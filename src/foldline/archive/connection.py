@@ -13,6 +13,7 @@ import os
 import sqlite3
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -32,7 +33,10 @@ _PRIMARY = 0xFF
 """The part of SQLite's error codes that names the kind of error; the rest refines it."""
 _opening = threading.RLock()
 """One at a time in this process: between making a file and locking it, no one else may close it. A fork waits too."""
-os.register_at_fork(before=_opening.acquire, after_in_parent=_opening.release, after_in_child=_opening.release)
+_stores: list[weakref.ref[Store]] = []
+"""All there are."""
+_paused: list[Store] = []
+"""Those that wait for a fork to be over."""
 _inherited: list[sqlite3.Connection] = []
 """Connections of a parent process. Closing one here would release the locks the parent holds, so none ever is."""
 
@@ -64,7 +68,10 @@ class Store:
         self._lock = threading.RLock()
         self._pid = os.getpid()
         self._connection: sqlite3.Connection | None = None
+        self._seconds = set[object]()
+        """One for each second connection that writes."""
         self._closed = False
+        _stores.append(weakref.ref(self, _stores.remove))
         if "\0" in str(path):
             raise ArchiveError("the path of the archive holds a NUL, which no file's name can; give another")
         with self.reading():  # opened at once, so that a file that cannot be used is known at the start
@@ -104,12 +111,17 @@ class Store:
 
     @contextmanager
     def _second(self) -> Iterator[sqlite3.Connection]:
-        with self.reading():
-            self._must_be_writable()
-        with self._worded(), closing(self._connect("rw", wait=0)) as connection:
-            connection.execute("PRAGMA synchronous = FULL")
-            self.limit(connection)
-            yield connection
+        mine = object()
+        try:
+            with self.reading():
+                self._must_be_writable()
+                self._seconds.add(mine)
+            with self._worded(), closing(self._connect("rw", wait=0)) as connection:
+                connection.execute("PRAGMA synchronous = FULL")
+                self.limit(connection)
+                yield connection
+        finally:
+            self._seconds.discard(mine)
 
     def _must_be_writable(self) -> None:
         if self.readonly:
@@ -186,6 +198,24 @@ class Store:
         if found != "ok":
             self.suspect = Damaged(f"{self.path} is damaged: {found}")
             raise self.suspect from error
+
+    def pause(self) -> bool:
+        """Closes the connection, and keeps others from opening it until `go_on`: for a fork, since SQLite in the child
+        takes its parent's locks for its own. It then has none, and is refused what the parent was at.
+
+        Whether it has to go on then. What is not open stays so, and a parent's is never closed.
+        """
+        if self._connection is None or self._pid != os.getpid() or not self._lock.acquire(timeout=WAIT):
+            return False
+        if not self._depth:
+            end = time.monotonic() + WAIT
+            while self._seconds and time.monotonic() < end:
+                time.sleep(place.PAUSE)
+            self.let_go()
+        return True
+
+    def go_on(self) -> None:
+        self._lock.release()
 
     def _after_fork(self) -> None:
         """A connection must not be used by two processes; a lock that was held at the fork is never let go."""
@@ -303,6 +333,21 @@ class Store:
             if self._connection is not None and self._pid == os.getpid():
                 self._connection.close()
             self._connection, self._closed = None, True
+
+
+def _pause_all() -> None:
+    _opening.acquire()
+    known = (known() for known in list(_stores))
+    _paused.extend(store for store in known if store is not None and store.pause())
+
+
+def _go_on_all() -> None:
+    while _paused:
+        _paused.pop().go_on()
+    _opening.release()
+
+
+os.register_at_fork(before=_pause_all, after_in_parent=_go_on_all, after_in_child=_go_on_all)
 
 
 _ROOM = "; make room or give another path, and what comes next is kept again"
