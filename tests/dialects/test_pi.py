@@ -355,6 +355,17 @@ def test_a_message_made_here_hangs_where_the_next_one_hung_though_a_dead_branch_
     assert texts(load(data)) == ["one", "so far", "right way"]
 
 
+def test_a_way_whose_end_is_gone_is_the_one_that_is_loaded_though_a_dead_branch_lies_behind_it(tree):
+    tree.user("one")
+    fold = tree.entry("compaction", summary="so far", firstKeptEntryId="gone")
+    tree.user("wrong way")
+    tree.user("right way", parent=fold)
+    conversation = tree.read()
+    made = Message("user", Origin.SUMMARY, (Text("all so far"),))
+    assert texts(load(PI.write(conversation.with_messages([made])))) == ["all so far"]
+    assert texts(load(PI.write(conversation.with_messages(conversation.messages[:1])))) == ["so far"]
+
+
 @pytest.mark.parametrize("last", ["label", "session_info", "broken"])
 def test_a_checkpoint_at_the_end_is_on_the_way_though_the_last_entry_is_no_message(session, last):
     session.user("ask")

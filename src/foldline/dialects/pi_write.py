@@ -12,7 +12,7 @@ from typing import Any
 from foldline.dialects import jsontext, mending
 from foldline.dialects.base import Lined, plain_text
 from foldline.dialects.lined import START, Links, Made, assemble, behind, line_end, owners, plan, share, unsized
-from foldline.dialects.pi_entries import Branch, Entry, torn_off
+from foldline.dialects.pi_entries import MADE, Branch, Entry, torn_off
 from foldline.dialects.pi_words import COUNTS, new_message, write_entry
 from foldline.model import Message, Origin, digest
 
@@ -42,6 +42,7 @@ def rewrite(layout: Lined, messages: Sequence[Message], entries: Mapping[int, En
     torn = {row: links.ids[before] for row, before in torn_off(entries).items()} if gone or todo.made else {}
     links = links.under(torn)
     added, parents = _added(links, branch.path, gone, todo.made, entries)
+    added |= _leading_back(links, branch.path, gone, added, entries)
     for row, parent in {**torn, **links.mended(gone), **parents}.items():
         built[row] = _changed(built.get(row, layout.rows[row]), {"parentId": parent or None})
     if fold is not None and branch.kept in branch.path:
@@ -134,6 +135,31 @@ def _place(
         return {"firstKeptEntryId": name}
     left = sum(row not in gone for row in entries if row < first)
     return {"firstKeptEntryIndex": left + sum(len(new) for row, new in added.items() if row < first)}
+
+
+def _leading_back(
+    links: Links,
+    way: Sequence[int],
+    gone: frozenset[int],
+    added: Mapping[int, Sequence[bytes]],
+    entries: Mapping[int, Entry],
+) -> dict[int, list[bytes]]:
+    """An entry that says nothing, at the end of the file, where all that the way had there is gone and that of another
+    branch is left: pi loads the way to the last entry."""
+    left = [row for row in entries if row not in gone and links.ids[row]]
+    mine = [row for row in way if row in left]
+    if not mine or left[-1] in way or any(row > left[-1] for row in added):
+        return {}
+    parent = links.ids[mine[-1]]
+    name = digest(jsontext.encode([parent, "back"]))[:_ID_LENGTH]
+    back = {
+        "type": "custom",
+        "id": name,
+        "parentId": parent,
+        "timestamp": entries[mine[-1]].timestamp,
+        "customType": MADE,
+    }
+    return {left[-1]: [*added.get(left[-1], ()), jsontext.encode(back) + b"\n"]}
 
 
 def _added(
