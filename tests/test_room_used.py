@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from foldline import Budget, Compactor
 from foldline.core import rooms
 from foldline.core.fold import Extent, as_carried
+from foldline.errors import CannotFit
 from foldline.model import Media, Message, Origin, Text
 from foldline.testing import SUMMARY, FakeCaller
 
@@ -225,3 +226,21 @@ def test_the_last_messages_give_way_to_files_that_were_read_and_to_nothing_else(
     without, now = kept.values()
     assert without > 8
     assert (now < without) is fewer
+
+
+def test_notes_that_would_say_nothing_are_not_bought_with_a_whole_message():
+    """Sizes around the one where the message and the barest notes would fill the view."""
+    begun, clamped = [asked("Build it."), *steps(0, 12, 300)], set()
+    for words in range(3_540, 3_620, 10):
+        fitted = made(False, 9_000).fit([*begun, asked(("go on with it " * words)[: words * 5])], dialect="anthropic")
+        assert "## How to go on" in fitted.checkpoint.text
+        assert not fitted.receipt.notices or fitted.checkpoint.text.count("make part-") > 5
+        clamped.add(bool(fitted.receipt.notices))
+    assert clamped == {True, False}
+
+
+def test_where_nothing_can_be_folded_what_fits_the_window_is_no_refusal_although_less_was_asked_for():
+    messages = [BEGUN, *steps(0, 12, 40)]
+    assert made(False, 8_000).compact(messages, dialect="anthropic", pivot=0, to=500).receipt.action == "rest"
+    with pytest.raises(CannotFit):
+        made(False, 4_000).compact(messages, dialect="anthropic", pivot=0, to=500)

@@ -88,6 +88,17 @@ def test_the_cheap_model_is_asked_first_and_its_summary_is_used():
     assert "The goal, as told." in view.checkpoint.text
 
 
+def test_only_a_log_keeps_the_lines_that_the_next_one_is_chosen_from():
+    """A model's summary has no log: lines that nobody was shown would come up in the next."""
+    model = opted(ROOM, model=Writer("cheap"))
+    told = SUMMARY.replace("## Immediate Task", f"## Critical Context\n{LISTING[:1_500]}\n\n## Immediate Task")
+    script = [(Keep, None), (Recall, None), (Asking, asking(Reply(told))), (Save, None)]
+    by_model = play(steps(long_session(), model), script)
+    assert "handler_20" in by_model.checkpoint.text
+    assert by_model.checkpoint.log == ()
+    assert play(steps(long_session()), [(Keep, None), (Recall, None), (Save, None)]).checkpoint.log != ()
+
+
 def test_what_was_taken_out_of_a_summary_is_in_the_receipt():
     invented = "- Deploy ghost_app to zone_four with ghost_key, as ghost_team wants"
     reply = SUMMARY.replace("The goal, as told.", f"The goal, as told.\n{invented}")
