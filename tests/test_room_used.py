@@ -244,3 +244,14 @@ def test_where_nothing_can_be_folded_what_fits_the_window_is_no_refusal_although
     assert made(False, 8_000).compact(messages, dialect="anthropic", pivot=0, to=500).receipt.action == "rest"
     with pytest.raises(CannotFit):
         made(False, 4_000).compact(messages, dialect="anthropic", pivot=0, to=500)
+
+
+@pytest.mark.parametrize(("words", "size"), [(40, 1_500), (100, 1_000)])
+def test_beside_a_model_s_summary_large_results_are_shortened_before_the_notes_lose_anything(words, size):
+    told = [(asked(f"Table {n} has rows that Marta owns; its name is t{n}."), *step(100 + n, 10)) for n in range(words)]
+    said = [message for turn in told for message in turn]
+    messages = [BEGUN, *said, *steps(0, 3, 300), *step(50, size), *step(51, size), asked("Go on."), *step(52, 20)]
+    fitted = made(True, 30_000).compact(messages, dialect="anthropic", to=6_000)
+    assert fitted.receipt.author == "fake"
+    assert fitted.receipt.left_out == ()
+    assert all(f"its name is t{n}." in fitted.view.messages[0].text for n in range(words - 1))

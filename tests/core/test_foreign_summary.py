@@ -140,6 +140,18 @@ def test_lines_stay_within_their_length_and_none_is_made_up(lines):
     assert all(line.strip().removeprefix("## ") in text or line.startswith("(") or line.endswith("…") for line in found)
 
 
+@pytest.mark.parametrize("whole", [800, 2_000, 6_000])
+def test_rules_log_and_files_share_one_room_and_files_get_what_the_others_leave(whole):
+    long = NOTES.replace("command: make check", "\n".join(f"command: step {n}" for n in range(900)))
+    long = long.replace("rows.py\n</", "\n".join(f"src/part_{n}/rows.py" for n in range(900)) + "\n</")
+    found = retold(long, whole)
+    shown = [line for line in found if not line.startswith("(")]
+    assert RULE in shown
+    assert whole * OURS - 60 < sum(map(len, shown)) <= whole * OURS + len("## Work Log")
+    few = retold(long.replace("command: step", "ran"), whole)
+    assert sum("src/part_" in line for line in found) <= sum("src/part_" in line for line in few)
+
+
 def test_whatever_else_begins_like_notes_is_told_as_it_is():
     assert retold("# Notes on the conversation so far\nnothing here\n\nnor here", 1_000) == [
         *("    # Notes on the conversation so far", "nothing here", "nor here")

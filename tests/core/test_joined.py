@@ -46,6 +46,8 @@ def test_it_is_parted_from_what_stood_beside_it(parts, apart):
         user(NOTES),
         user("What are # Notes on the conversation so far?", "Go on."),
         user(f"He wrote: {NOTES}"),
+        user(f"<system-reminder>\n{NOTES}\n</system-reminder>\nGo on."),
+        user(f"<system-reminder>\n{NOTES}\n</system-reminder>", "Go on."),
         user("# Notes on the conversation so far\n" * 3),
         user(NOTES, "Go on.", origin=Origin.TOOL),
         Message("assistant", Origin.ASSISTANT, (Text(NOTES), Text("Go on."))),

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from foldline.core.checkpoints.checkpoint import Checkpoint, Recipe
 from foldline.core.checkpoints.returned import Returned, attributed
-from foldline.core.facts import Facts
+from foldline.core.facts import Fact, Facts
 from foldline.core.history.mend import ORPHAN, SECOND
 from foldline.core.history.repair import GO_ON, NOTHING_SAID, OPENING
 from foldline.core.summaries.summary import Summary
 from foldline.core.work.ledger import Ledger
-from foldline.model import Message, Origin, Text, ToolResult
+from foldline.model import Media, Message, Origin, Text, ToolResult
 
 NOTES = "# Notes on the conversation so far\n\nAll is well."
 OTHER = "# Notes on the weather\n\nIt rains."
@@ -58,7 +60,16 @@ def test_a_word_that_a_repair_put_in_is_the_program_s(text):
 
 
 def test_anything_else_is_the_very_message():
-    for message in (user("go on"), user("[draft] go on"), Message("assistant", Origin.ASSISTANT, (Text(GO_ON),))):
+    picture = Media("image", "image/png", data="aGk=")
+    for message in (
+        user("go on"),
+        user("[draft] go on"),
+        Message("user", Origin.USER, (picture,)),
+        Message("user", Origin.USER, (picture, Text("go on"))),
+        user(GO_ON, origin=Origin.TOOL),
+        user(QUOTE, origin=Origin.SUMMARY),
+        Message("assistant", Origin.ASSISTANT, (Text(GO_ON),)),
+    ):
         assert attributed(message) is message
 
 
@@ -87,3 +98,32 @@ def test_each_message_is_looked_at_once():
     for stop in range(0, 101, 2):
         returned.follow(history[:stop])
     assert returned.looked == 100
+
+
+ENDED = f"{NOTES}\n\n# End of the notes"
+
+
+@pytest.mark.parametrize(
+    ("lead", "said", "apart"),
+    [
+        ("", "", True),
+        ("Sort it.", "Sort it.", True),
+        ("Sort it.\nAnd write it.", "Sort it.", False),
+        ("He wrote this:", "", False),
+    ],
+)
+def test_one_that_stands_behind_the_agent_s_words_is_a_view_s_only_where_it_covers_what_leads_to_it(lead, said, apart):
+    """Otherwise somebody quotes it, in the middle of another conversation."""
+    returned = Returned()
+    facts = Facts((Fact("user", said, "m", 0),) if said else ())
+    joined = user(f"{lead}\n{ENDED}\nGo on.".lstrip())
+    returned.follow((Message("assistant", Origin.ASSISTANT, (Text("Well?"),)), joined))
+    found = returned.apart({ENDED: replace(row(ENDED), facts=facts)})
+    assert bool(found) == apart
+    assert not apart or [one.text for one in found[1]] == [*filter(None, (lead, ENDED)), "Go on."]
+
+
+def test_before_the_agent_s_first_words_a_client_may_have_put_anything():
+    returned = Returned()
+    returned.follow((user("Be kind."), user(f"He wrote this:\n{ENDED}\nGo on.")))
+    assert len(returned.apart({ENDED: row(ENDED)})[1]) == 3
