@@ -547,6 +547,21 @@ def test_some_statuses_never_mean_overflow(status):
         assert not isinstance(understand(body, status=status), Overflow)
 
 
+@pytest.mark.parametrize("code", ["rate_limit_error", "rate_limit_exceeded", "ThrottlingException"])
+def test_where_a_code_says_that_the_rate_is_limited_words_like_an_overflow_s_mean_that(code):
+    body = openai("prompt is too long: 300 tokens > 200 maximum", code, code)
+    assert overflow_in(openai("prompt is too long: 300 tokens > 200 maximum", None), status=400) is not None
+    assert overflow_in(body, status=400) is None
+    assert type(understand(body, status=400)) is RateLimited
+
+
+@pytest.mark.parametrize("count", [400, 413, 429, 503])
+def test_a_count_of_tokens_is_no_status(count):
+    body = {"error": {"message": "no", "n_prompt_tokens": count, "n_ctx": count}}
+    assert type(understand(body)) is Refused
+    assert understand(body).status is None
+
+
 def test_every_sign_is_shown_by_some_provider():
     said = [json.dumps(body) if not isinstance(body, str) else body for _, _, body, _, _ in OVERFLOWS]
     assert [sign for sign in SIGNS if not any(sign.pattern.search(text) for text in said)] == []
