@@ -172,6 +172,10 @@ def test_commands_are_kept_where_they_ran_last():
     assert found.commands == (Command("ls", "ok"), Command("make", "ok"), Command("pwd", "unknown"))
 
 
+def test_what_ran_no_command_is_none():
+    assert ledger(read("a.py"), edit("a.py"), delete("b.py")).commands == ()
+
+
 def test_only_the_newest_commands_are_kept_and_long_ones_by_their_beginning():
     found = ledger(*(run(f"echo {number} {'x' * 2_000}") for number in range(MOST_COMMANDS + 5)))
     assert len(found.commands) == MOST_COMMANDS

@@ -43,6 +43,12 @@ def found(*steps):
     return {one.name: one.what for one in running(deeds(messages, pair(messages, grammar)))}
 
 
+@pytest.mark.parametrize("tool", ["Read", "WebFetch", "mcp__notes__get"])
+@pytest.mark.parametrize("told", [AGENT[2], SPAWNED[2], SERVER[2], PROCESS[2]])
+def test_what_a_page_or_a_file_says_starts_nothing(tool, told):
+    assert found((tool, {"file_path": "notes.txt"}, told)) == {}
+
+
 def test_each_agents_way_of_starting_something_is_known():
     assert found(SERVER, AGENT, PROCESS, SPAWNED) == {
         "b7f3": "npm run dev",

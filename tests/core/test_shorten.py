@@ -69,6 +69,16 @@ def test_what_is_said_of_a_file_stays_with_its_name_and_code_stays_whole():
     assert re.fullmatch(r"(- f\d+\.py holds:\n```py\nx = \d+\n\ny = \d+\n```\n?)+", short.get("files"))
 
 
+def test_of_what_stands_below_headings_each_is_kept_or_dropped_whole():
+    told = [f"### file_{n}.py\nIt reads part {n}.\n\nIt writes it, too." for n in range(40)]
+    for room in range(60, 160, 5):
+        short, left_out = shorten(summary(goal="A goal.", done="\n".join(told)), room, size)
+        kept = short.get("done")
+        assert kept == "\n".join(told[len(told) - kept.count("###") :])
+        assert 0 < kept.count("###") < len(told)
+        assert left_out == 4 * (len(told) - kept.count("###"))
+
+
 def test_of_an_item_too_large_for_the_room_the_beginning_is_shown():
     large = "- the newest finding\n" + "\n".join(f"  line {number} of it" for number in range(300))
     short, _ = shorten(summary(context=f"{listed('finding', 9)}\n{large}"), 100, size)

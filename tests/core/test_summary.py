@@ -191,6 +191,10 @@ def test_what_the_style_does_not_know_is_kept_among_the_other_notes():
 
 def test_a_section_written_twice_becomes_one():
     assert sections("## Goal\na\n## Next Steps\n1. x\n## Goal\nb") == {"goal": "a\nb", "next": "1. x"}
+    for again in ("a\nb", "b\na", "a"):
+        longer = max("a", again, key=len)
+        assert sections(f"## Goal\na\n## Goal\n{again}") == sections(f"## Goal\n{again}\n## Goal\na")
+        assert sections(f"## Goal\na\n## Goal\n{again}") == {"goal": longer}
 
 
 def test_headings_inside_code_are_code():
