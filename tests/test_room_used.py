@@ -255,3 +255,13 @@ def test_beside_a_model_s_summary_large_results_are_shortened_before_the_notes_l
     assert fitted.receipt.author == "fake"
     assert fitted.receipt.left_out == ()
     assert all(f"its name is t{n}." in fitted.view.messages[0].text for n in range(words - 1))
+
+
+@pytest.mark.parametrize("size", [600, 1_200, 2_000])
+@pytest.mark.parametrize("behind", [0, 2, 30])
+def test_the_newest_message_of_the_user_is_counted_once_where_it_stands_among_the_last(size, behind):
+    asking = asked(f"Go on. {WORDS * (size // 13)}")
+    messages = [BEGUN, *steps(0, 60 - behind, 200), asking, *steps(60, 60 + behind, 200)]
+    fitted = made(False, 30_000).compact(messages, dialect="anthropic", to=6_000)
+    assert asking["content"][0]["text"] in json.dumps(fitted.messages)
+    assert 5_500 < fitted.receipt.tokens_after <= 6_000
