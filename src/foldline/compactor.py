@@ -116,6 +116,7 @@ class Compactor:
         settings.check(
             budget, style, patience, archive=archive, model=model, fallback=fallback, abilities=abilities,
             agenda=agenda, root=root, prune=prune, scope=scope, transcript=transcript, secret=secret, meter=meter,
+            listen=listen,
         )  # fmt: skip
         arguments.check_switches(silent=silent, approval=approval, questions=questions, mask_secrets=mask_secrets)
         self.budget = budget

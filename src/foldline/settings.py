@@ -6,8 +6,9 @@ What each setting is for stands at the Compactor, what is given to a single call
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from foldline.agenda import Agenda
 from foldline.archive.base import Backend
@@ -21,7 +22,7 @@ from foldline.core.resume import Abilities
 from foldline.core.summaries.styles import OFFERED
 from foldline.models import summariser_window
 
-_KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+_KINDS: Mapping[str, tuple[Any, str]] = {
     "archive": (Backend, 'an archive, as Archive("folds.db")'),
     "model": ((str, Caller), 'a name, as "anthropic:claude-haiku-4-5", or a Caller'),
     "fallback": ((str, Caller), 'a name, as "openai:gpt-5-mini", or a Caller'),
@@ -33,6 +34,7 @@ _KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "transcript": (str, "a text that says where the whole conversation is"),
     "secret": (bytes, "some 16 bytes"),
     "meter": (Meter, "a Meter"),
+    "listen": (Callable, "a function that takes a Notice"),
 }
 """What settings are, and an example of each."""
 
@@ -41,7 +43,7 @@ def check(budget: object, style: object, patience: object, **given: object) -> N
     """Raises InvalidSetting for the first that cannot be so. Of those in `given`, None says that there is none."""
     if not isinstance(budget, Budget):
         raise arguments.no_budget(budget)
-    arguments.check_patience(patience)
+    arguments.check_seconds("patience", patience, "for all questions of one turn")
     arguments.check_known("style", style, OFFERED)
     for what, value in given.items():
         arguments.check_kind(what, value, *_KINDS[what])

@@ -15,11 +15,12 @@ import stat
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, get_args
 
 import zstandard
 
 from foldline import dialects
+from foldline.core.arguments import check_known
 from foldline.dialects import jsontext
 from foldline.dialects.base import Source
 from foldline.dialects.lined import History
@@ -70,6 +71,7 @@ def read(
     `dialect` names its format (detected otherwise). `history` is "live" for what an agent would send next, "all" for
     everything a session file holds. `pick` chooses from a file that holds several conversations.
     """
+    check_known("history", history, get_args(History))
     opened = open_source(given, limits)
     return dialects.read(opened.source, opened.lines, dialect, history, pick)
 

@@ -15,7 +15,7 @@ from foldline.archive.base import Filters
 from foldline.archive.index import Index, said, touched
 from foldline.archive.search import RANKED, search
 from foldline.core.words.searchtext import MARKS
-from foldline.errors import ArchiveError
+from foldline.errors import ArchiveError, InvalidSetting
 from foldline.model import Media, Message, Origin, Text, Thinking, ToolCall
 from foldline.testing import Session
 
@@ -116,8 +116,10 @@ class TestFinding:
 
     def test_hostile_filters_are_only_values(self, archive):
         for hostile in ("'; DROP TABLE nodes; --", '" OR 1=1', "%", "\0"):
-            for name in ("project", "scope", "role", "tool", "file"):
+            for name in ("project", "scope", "tool", "file"):
                 assert archive.search("flange", **{name: hostile}) == []
+            with pytest.raises(InvalidSetting, match="give one of system, user, assistant, tool"):
+                archive.search("flange", role=hostile)
         assert positions(archive, "flange") == [5]
 
     @settings(max_examples=60, deadline=None)

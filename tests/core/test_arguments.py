@@ -31,13 +31,13 @@ def test_a_name_is_one_of_those_there_are_or_they_are_told():
 
 @pytest.mark.parametrize("seconds", [0, 0.5, 180, float("inf")])
 def test_any_seconds_from_0_are_a_patience(seconds):
-    arguments.check_patience(seconds)
+    arguments.check_seconds("patience", seconds, "for all questions of one turn")
 
 
 @pytest.mark.parametrize("seconds", [-1, -0.1, "5", None, True, float("nan")])
 def test_what_is_no_patience_is_refused(seconds):
     with pytest.raises(InvalidSetting, match=r"patience is .*; give the seconds"):
-        arguments.check_patience(seconds)
+        arguments.check_seconds("patience", seconds, "for all questions of one turn")
 
 
 @pytest.mark.parametrize("to", [None, 1, 10_000])

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Protocol, get_args, runtime_checkable
 
+from foldline.core.arguments import check_kind, check_known
 from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, Save
-from foldline.model import Conversation, Message
+from foldline.model import Conversation, Message, Role
 
 
 @runtime_checkable
@@ -145,3 +146,9 @@ class Filters:
     file: str | None = None
     after: float | None = None
     before: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.role is not None:
+            check_known("role", self.role, get_args(Role))
+        for what, moment in (("after", self.after), ("before", self.before)):
+            check_kind(what, moment, (int, float), "a time in unix seconds, as time.time() tells it")

@@ -26,10 +26,11 @@ from foldline.archive.nodes import About
 from foldline.archive.place import Damaged, Moved
 from foldline.archive.plans import Plans
 from foldline.archive.verify import verify
+from foldline.core.arguments import check_kind, check_seconds, is_whole
 from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, Save, ViewPlan
 from foldline.dialects import jsontext
-from foldline.errors import Busy, Full, UnknownCheckpoint
+from foldline.errors import Busy, Full, InvalidSetting, UnknownCheckpoint
 from foldline.model import Conversation, Message, Notice
 
 T = TypeVar("T")
@@ -59,6 +60,12 @@ class Archive(history.Shelf):
         cap: int | None = None,
         wait: float = WAIT,
     ) -> None:
+        check_kind("path", path, (str, os.PathLike), "the file's path")
+        if cap is not None and (not is_whole(cap) or cap < 1):
+            raise InvalidSetting(
+                f"cap is {cap!r:.80}; give the most bytes as a whole number, 1 or more, or leave it out"
+            )
+        check_seconds("wait", wait, "to wait for another process")
         self.path = Path(path).expanduser().absolute() if path is not None else home.archive()
         self.notices: tuple[Notice, ...] = ()
         """What happened to the file itself: rescued after damage."""

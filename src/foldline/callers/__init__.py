@@ -75,6 +75,9 @@ def caller(
     for a server that wants none. `extra` is added to each request's body (reasoning effort, say).
     """
     provider, model = _named(name)
+    if not provider.base_url and not base_url:
+        given = f'give foldline.callers.caller("{name}", base_url=…) in its place'
+        raise InvalidSetting(f"{name} needs the address of its server; {given}")
     url = checked(base_url or provider.base_url).removesuffix(provider.suffix)
     if deadline <= 0:
         raise InvalidSetting(f"deadline is {deadline}; give the seconds a reply may take")

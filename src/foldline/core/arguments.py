@@ -49,10 +49,10 @@ def texts_of(what: str, given: Iterable[str]) -> tuple[str, ...]:
     return tuple(filter(None, texts))
 
 
-def check_patience(given: object) -> None:
+def check_seconds(what: str, given: object, used: str) -> None:
     """Seconds, 0 or more."""
     if isinstance(given, bool) or not isinstance(given, (int, float)) or not given >= 0:
-        raise InvalidSetting(f"patience is {given!r}; give the seconds for all questions of one turn, 0 or more")
+        raise InvalidSetting(f"{what} is {given!r:.80}; give the seconds {used}, 0 or more")
 
 
 def check_to(given: int | None, what: str) -> None:

@@ -128,6 +128,8 @@ def write(conversation: Conversation) -> Any:
 
     One that was changed is UTF-8, whatever it came as.
     """
+    if not isinstance(conversation, Conversation):
+        raise InputError(f"cannot write {type(conversation).__name__}; give a Conversation, as read() returns it")
     data, layout = named(conversation.dialect).write(conversation), conversation.layout
     if isinstance(layout, Listed) and conversation.messages is not layout.messages:
         data = jsontext.as_utf8(data)
