@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from foldline import Budget, Compactor, Receipt
+from foldline import Archive, Budget, Compactor, Receipt, read, validate
+from foldline.archive.base import Filters
 from foldline.core.counting.estimate import Estimator
 from foldline.core.counting.meter import Meter
 
@@ -123,6 +124,9 @@ def test_the_python_of_the_page_on_the_library_runs(copy, monkeypatch, capsys):
     assert names["report"].intent == "Imports that work."
 
 
+METHODS = "An archive's own methods"
+
+
 def rows_of(page: str, heading: str) -> dict[str, str]:
     """Parameter and default of the rows of all tables below a heading."""
     below = page.split(f"\n## {heading}\n")[1].split("\n## ")[0]
@@ -140,6 +144,12 @@ def test_the_page_on_the_library_names_every_parameter_with_its_default():
     assert rows_of(page, "Budget") == defaults(Budget)
     assert rows_of(page, "Compactor") == defaults(Compactor)
     assert rows_of(page, "Methods") == defaults(Compactor.compact)
+    others = "".join(
+        page.split(f"\n## {one}\n")[1].split("\n## ")[0] for one in ("Reading, checking, writing", METHODS)
+    )
+    for function in (read, validate, Archive, Archive.search, Archive.sessions, Archive.export, Filters):
+        for name in defaults(function, ("limits", "filters")):
+            assert re.search(rf"\b{name}\b", others), (function, name)
     told = set(re.findall(r"`(\w+)`", page.split("## What the receipt says")[1].split("A `Notice` has")[0]))
     assert {field.name for field in dataclasses.fields(Receipt)} <= told
 
