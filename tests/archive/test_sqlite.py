@@ -289,7 +289,7 @@ def test_row_04_an_archive_that_another_process_holds_is_busy_and_the_turn_goes_
     archive = Archive(path, wait=0.05)
     holder = raw(path)
     holder.execute("BEGIN IMMEDIATE")
-    with pytest.raises(Busy, match=r"another process holds .*kept with the next turn"):
+    with pytest.raises(Busy, match=r"another process holds .*; try again: what was not kept is kept then"):
         archive.keep(talk(turns=30).conversation())
     request = talk(turns=30).request()
     fitted = Compactor(Budget(window=100_000), archive=archive).fit(request)

@@ -316,6 +316,13 @@ class TestSearch:
             assert (ran.code, ran.out) == (4, b""), "nothing is written before it is known that all is there"
             assert "there is no session nosuch in this archive; `foldline sessions` lists those there are" in ran.err
 
+    def test_a_checkpoint_that_is_not_there_is_looked_up_with_a_command(self, foldline, home):
+        Archive(home / "archive.db").close()
+        for command in ("expand", "diff", "undo", "redo"):
+            ran = foldline(command, "abcdef0123")
+            assert (ran.code, ran.out) == (4, b"")
+            assert "no checkpoint abcdef0123 in this archive; `foldline show SESSION` lists its own" in ran.err
+
 
 class TestImport:
     def test_what_was_forgotten_is_not_taken_back_and_that_is_said(self, foldline, tmp_path):

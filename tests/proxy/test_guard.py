@@ -405,6 +405,7 @@ def test_only_what_is_in_the_table_has_an_address():
 def test_a_refusal_says_what_kind_it_is():
     guard = Guard("127.0.0.1", 80, new_secret())
     scope = {"type": "http", "method": "GET", "path": "/", "raw_path": b"/", "headers": [(b"host", b"x")]}
-    assert guard.admit(scope) == Refusal(403, "this Host is not served here", ForbiddenHost)
+    said = "this Host is not served here: use the base URL printed at the start, or name it with --name"
+    assert guard.admit(scope) == Refusal(403, said, ForbiddenHost)
     named = {**scope, "headers": [(b"host", b"localhost")]}
     assert guard.admit(named).error is Unauthorised

@@ -20,6 +20,7 @@ from typing import Protocol, get_args, runtime_checkable
 from foldline.core.arguments import check_kind, check_known
 from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, Save
+from foldline.errors import UnknownCheckpoint
 from foldline.model import Conversation, Message, Role
 
 
@@ -132,6 +133,11 @@ class Trouble:
     where: str
     ref: str
     what: str
+
+
+def no_checkpoint(ref: str) -> UnknownCheckpoint:
+    """The refusal of a reference that names none."""
+    return UnknownCheckpoint(f"there is no checkpoint {ref} in this archive; `foldline show SESSION` lists its own")
 
 
 @dataclass(frozen=True, slots=True)

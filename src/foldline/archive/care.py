@@ -65,7 +65,7 @@ def forget_message(connection: sqlite3.Connection, prefix: str) -> Forgotten:
         what = f"{prefix} is a checkpoint, and those are not forgotten by themselves"
         raise ArchiveError(f"{what}; forget its session, or a message that it stands for, and it goes with them")
     if not found:
-        raise ArchiveError(f"nothing in this archive is called {prefix}")
+        raise ArchiveError(f"nothing in this archive is called {prefix}; a search or a session shows what there is")
     if len(found) > 1:
         raise ArchiveError(f"several messages begin with {prefix}; give more of its digits")
     nodes, blobs = _closure(connection, found[0].blob)

@@ -351,7 +351,7 @@ os.register_at_fork(before=_pause_all, after_in_parent=_go_on_all, after_in_chil
 
 
 _ROOM = "; make room or give another path, and what comes next is kept again"
-_HELD = Busy, "another process holds {path}; what was not kept is kept with the next turn"
+_HELD = Busy, "another process holds {path}; try again: what was not kept is kept then"
 _SORTS: dict[int, tuple[type[ArchiveError], str]] = {
     sqlite3.SQLITE_FULL: (Full, f"there is no room for more in {{path}}{_ROOM}"),
     sqlite3.SQLITE_READONLY: (Full, "{path} is read-only; allow writing to it, or give another path"),

@@ -160,7 +160,7 @@ class Shelf(ABC):
         must_be_reference(ref)
         found = self._stored(ref)
         if not found:
-            raise ArchiveError(f"nothing in this archive is called {ref}")
+            raise ArchiveError(f"nothing in this archive is called {ref}; a search or a session shows what there is")
         if len(found) > 1:
             raise ArchiveError(f"several messages begin with {ref}; give more of its {IDENTITY} digits")
         return found[0]

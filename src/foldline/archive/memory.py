@@ -12,14 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from foldline.archive.base import Filters, Found, SessionInfo, Stored
+from foldline.archive.base import Filters, Found, SessionInfo, Stored, no_checkpoint
 from foldline.archive.grove import Grove, stored
 from foldline.archive.history import Shelf
 from foldline.archive.keys import Memory, apart, span_stop
 from foldline.archive.scanning import scan
 from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, Save, ViewPlan
-from foldline.errors import UnknownCheckpoint
 from foldline.model import Conversation, Message
 
 _Plans = dict[tuple[str, str], tuple[ViewPlan, ...]]
@@ -163,7 +162,7 @@ class MemoryArchive(Shelf):
     def checkpoint(self, ref: str) -> Checkpoint:
         with self._lock:
             if ref not in self._by_ref:
-                raise UnknownCheckpoint(f"there is no checkpoint {ref} in this archive")
+                raise no_checkpoint(ref)
             return self._by_ref[ref].checkpoint
 
     def lineage(self, ref: str) -> tuple[str, ...]:

@@ -162,5 +162,5 @@ def _lock(descriptor: int, path: Path, end: float, kind: int) -> None:
         except BlockingIOError:
             if time.monotonic() > end:
                 what = f"another process is replacing {path}, which was damaged"
-                raise Busy(f"{what}; what was not kept is kept with the next turn") from None
+                raise Busy(f"{what}; try again: what was not kept is kept then") from None
         time.sleep(PAUSE)

@@ -14,14 +14,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from foldline.archive.base import storable
+from foldline.archive.base import no_checkpoint, storable
 from foldline.archive.blobs import Blobs, absent
 from foldline.archive.keys import span_stop
 from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, Save, ViewPlan
 from foldline.core.prune import PruneSettings
 from foldline.dialects import jsontext
-from foldline.errors import ArchiveError, Corrupt, InputError, UnknownCheckpoint
+from foldline.errors import ArchiveError, Corrupt, InputError
 from foldline.model import REF_LENGTH, digest
 
 AT_HAND = 64
@@ -108,7 +108,7 @@ class Plans:
         while ref and ref not in found:
             row = connection.execute("SELECT parent FROM checkpoints WHERE ref = ?", (ref,)).fetchone()
             if row is None:
-                raise UnknownCheckpoint(f"there is no checkpoint {ref} in this archive")
+                raise no_checkpoint(ref)
             found.append(ref)
             ref = row[0]
         return tuple(found)

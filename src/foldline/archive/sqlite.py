@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, TypeVar
 
 from foldline import home
 from foldline.archive import care, history, intake, later, nodes, rescue, search, transfer, ways
-from foldline.archive.base import Filters, Found, SessionInfo, Stored, Trouble, storable
+from foldline.archive.base import Filters, Found, SessionInfo, Stored, Trouble, no_checkpoint, storable
 from foldline.archive.blobs import Blobs
 from foldline.archive.connection import WAIT, Store
 from foldline.archive.index import Index
@@ -30,7 +30,7 @@ from foldline.core.arguments import check_kind, check_seconds, is_whole
 from foldline.core.checkpoints.checkpoint import Checkpoint
 from foldline.core.effects import Recalled, Save, ViewPlan
 from foldline.dialects import jsontext
-from foldline.errors import Busy, Full, InvalidSetting, UnknownCheckpoint
+from foldline.errors import Busy, Full, InvalidSetting
 from foldline.model import Conversation, Message, Notice
 
 T = TypeVar("T")
@@ -277,7 +277,7 @@ class Archive(history.Shelf):
         with self._store.reading() as connection:
             found = self._plans.checkpoint(connection, ref)
         if found is None:
-            raise UnknownCheckpoint(f"there is no checkpoint {ref} in this archive")
+            raise no_checkpoint(ref)
         return found
 
     def lineage(self, ref: str) -> tuple[str, ...]:

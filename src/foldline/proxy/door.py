@@ -83,7 +83,7 @@ class Door:
     async def _admitted(self, name: str, path: bytes, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         upstream = self._upstreams.get(name)
         if upstream is None:
-            return await say(send, 404, refusal("there is no such upstream here"))
+            return await say(send, 404, refusal("there is no such upstream here: use a base URL printed at the start"))
         query, headers = bytes(scope["query_string"]), list(scope["headers"])
         try:
             url = self._upstreams.url(upstream, path or b"/", query)

@@ -86,7 +86,8 @@ class Guard:
         """A request that a web page made, or that came by a name which is not ours."""
         hosts = values(headers, b"host")
         if len(hosts) != 1 or hosts[0].decode("latin-1").lower() not in self._hosts:
-            return Refusal(403, "this Host is not served here", ForbiddenHost)
+            said = "this Host is not served here: use the base URL printed at the start, or name it with --name"
+            return Refusal(403, said, ForbiddenHost)
         if values(headers, b"origin") or values(headers, b"access-control-request-method"):
             return Refusal(403, "web pages are not served here", ForbiddenHost)
         if value(headers, b"sec-fetch-site") not in (b"", b"none"):
