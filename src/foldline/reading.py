@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from foldline import dialects, sources
 from foldline.core.history.prefix import shared
 from foldline.dialects import jsontext
-from foldline.dialects.base import RequestDialect, Source
+from foldline.dialects.base import Placing, RequestDialect, Source
 from foldline.dialects.convert import SLOTS
 from foldline.errors import UnknownDialect
 from foldline.giving import Skimmed, give, reads_as
@@ -41,6 +41,7 @@ class _Past(NamedTuple):
     rows: tuple[bytes, ...] = ()
     alone: tuple[Message, ...] = ()
     placed: tuple[Message, ...] = ()
+    placing: Placing | None = None
 
 
 class _Spoken(NamedTuple):
@@ -138,7 +139,8 @@ class Reader:
         first = shared(past.rows, rows)
         late = enumerate(rows[first:], first)
         alone = past.alone[:first] + tuple(self._alone(dialect, index, row) for index, row in late)
-        placed = dialect.messages(alone, rows, "")
+        placing = past.placing or dialect.placing()
+        placed = placing(alone, rows)
         if placed[:first] != past.placed[:first]:
             first = 0  # ids that depend on what stands before
         late_ones = zip(rows[first:], alone[first:], placed[first:], strict=True)
@@ -147,7 +149,7 @@ class Reader:
             for index, (row, lone, message) in enumerate(late_ones, first)
         )
         same = past.rows[:first] + rows[first:]  # the rows that are remembered anyway, not another copy of them
-        self._past[key] = _Past(same, alone, found)
+        self._past[key] = _Past(same, alone, found, placing)
         return found
 
     def _alone(self, dialect: RequestDialect, index: int, row: bytes) -> Message:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foldline.dialects.ids import assign, is_made, made_id, name_in
+from foldline.dialects.ids import Numbers, assign, is_made, made_id, name_in
 from foldline.model import Message, Origin, Text, ToolCall, ToolResult
 
 
@@ -70,6 +70,26 @@ def test_an_answered_call_is_not_answered_again():
 def test_a_list_in_which_everything_has_an_id_is_not_gone_through():
     history = (_step(("c1", "a"), ("c2", "a")), _answers(("c2", "a"), ("own", "a")))
     assert assign(history) is assign(history, by_name=True) is history
+
+
+names = st.sampled_from(["a", "b"])
+pairs = st.lists(st.tuples(st.sampled_from(["", "", "c1", "c2"]), names), min_size=1, max_size=3)
+lists = st.lists(st.one_of(pairs.map(lambda of: _step(*of)), pairs.map(lambda of: _answers(*of))), max_size=8)
+
+
+@given(st.lists(st.tuples(lists, st.integers(0, 20)), max_size=5), st.booleans())
+def test_a_list_that_grows_or_forks_is_numbered_as_if_seen_for_the_first_time(turns, by_name):
+    numbers, history = Numbers(by_name), ()
+    for more, kept in turns:
+        history = (*history[:kept], *more)
+        assert numbers.assign(history) == assign(history, by_name=by_name)
+
+
+def test_of_a_list_that_grows_only_what_is_new_is_entered():
+    numbers, history = Numbers(), ()
+    for count in range(1, 100):
+        history = (*history, _step(("", "a")), _answers(("", "a")))
+        assert len(numbers.assign(history)) == numbers.entered == 2 * count
 
 
 def test_messages_without_calls_are_the_same_objects():

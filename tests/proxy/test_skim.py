@@ -1,6 +1,7 @@
 """What is read of a body that was read before is what would be read of it alone, however it grew."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -71,6 +72,39 @@ def test_only_what_is_new_is_taken_apart_and_the_rest_are_the_same_objects(diale
     after = skimmer.read(route, json.dumps(session.request()).encode()).conversation
     assert skimmer.parsed == parsed + 1
     assert all(new is old for new, old in zip(after.messages, before.messages, strict=False))
+
+
+def gemini_without_ids(count):
+    """Bodies of one conversation, each a step longer than the one before it, as clients of Gemini's send them."""
+    contents = [{"role": "user", "parts": [{"text": "go"}]}]
+    for number in range(count):
+        call, answer = {"name": "read", "args": {"n": number}}, {"name": "read", "response": {"output": "so"}}
+        contents.append({"role": "model", "parts": [{"functionCall": call}]})
+        contents.append({"role": "user", "parts": [{"functionResponse": answer}]})
+        yield contents
+
+
+def test_calls_without_ids_are_numbered_the_same_whatever_came_before_and_wherever_it_forks():
+    skimmer, route = Skimmer(), Route("gemini", "generate")
+    other = {"role": "user", "parts": [{"text": "and now?"}]}
+    for contents in gemini_without_ids(12):
+        for sent in (contents, [*contents[:-4], other], [*contents, other]):
+            body = json.dumps({"contents": sent}).encode()
+            assert skimmer.read(route, body).conversation.messages == sources.read(body, "gemini").messages
+
+
+@pytest.mark.speed
+def test_calls_without_ids_do_not_make_a_glance_long():
+    skimmer, route = Skimmer(), Route("gemini", "generate")
+    *_, contents = gemini_without_ids(5_000)
+    skimmer.read(route, json.dumps({"contents": contents[:-20]}).encode())
+    spent = []
+    for end in range(len(contents) - 18, len(contents), 2):
+        body = json.dumps({"contents": contents[:end]}).encode()
+        before = time.process_time()
+        assert skimmer.glance(route, body)
+        spent.append(time.process_time() - before)
+    assert sorted(spent)[len(spent) // 2] < 0.015
 
 
 def test_sessions_that_begin_alike_do_not_mix():

@@ -12,7 +12,7 @@ No dialect is described here; each has a module of its own.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -88,6 +88,10 @@ class Dialect(ABC):
         """The document with the conversation's messages in it."""
 
 
+Placing = Callable[[tuple[Message, ...], Sequence[bytes]], tuple[Message, ...]]
+"""Messages typed one by one, and their bytes, to the same messages as they stand in their list."""
+
+
 class RequestDialect(Dialect):
     """The body of a request to a provider: an object with the message list in `slot`, or that list alone."""
 
@@ -111,6 +115,11 @@ class RequestDialect(Dialect):
             return observed(values)
         pairs = zip(values, rows, strict=True)
         return observed([self.message(value, row, index, name) for index, (value, row) in enumerate(pairs)])
+
+    def placing(self) -> Placing:
+        """What puts messages that were typed one by one into their places. For the lists of one conversation, which
+        grow: it may remember the last of them."""
+        return lambda alone, rows: self.messages(alone, rows, "")
 
     def message(self, value: Any, row: bytes, index: int, name: str) -> Message:
         """One element typed, with its bytes and its place. One that was read before is a Message already."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from foldline.dialects import ids
-from foldline.dialects.base import argument_text, is_str, opaque, rest
+from foldline.dialects.base import Placing, argument_text, is_str, opaque, rest
 from foldline.dialects.gemini_parts import KINDS, read_part, write_part
 from foldline.dialects.shaped import OPAQUE, ShapedDialect, whole
 from foldline.model import Grammar, Head, Message, Origin, Part, Role, Text, Tool, ToolResult
@@ -66,6 +66,10 @@ class Gemini(ShapedDialect):
 
     def messages(self, values: Sequence[Any], rows: Sequence[bytes], name: str) -> tuple[Message, ...]:
         return ids.assign(super().messages(values, rows, name), by_name=True)
+
+    def placing(self) -> Placing:
+        numbers, plain = ids.Numbers(by_name=True), super().messages
+        return lambda alone, rows: numbers.assign(plain(alone, rows, ""))
 
     def head(self, request: Mapping[str, Any]) -> Head:
         configs = [request[key] for key in _CONFIGS if isinstance(request.get(key), dict)]

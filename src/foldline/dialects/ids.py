@@ -8,6 +8,7 @@ Dialects leave these ids out again when they write. How a call or a result is sp
 from __future__ import annotations
 
 import re
+import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -40,11 +41,36 @@ def assign(messages: Iterable[Message], *, by_name: bool = False) -> tuple[Messa
     A result without an id answers the first open call of that name in the newest step that has one. With `by_name`
     this also holds for a result whose own id no call has: some clients number results that the model did not.
     """
-    known = tuple(messages)
-    if not any(map(is_made, _given(known))):
-        return known
-    book = _Book(by_name)
-    return tuple(map(book.enter, known))
+    return Numbers(by_name).assign(messages)
+
+
+class Numbers:
+    """Assigns for a list that grows: asked again with more messages, it looks only at the new ones. Safe for several
+    threads."""
+
+    def __init__(self, by_name: bool = False) -> None:
+        self.entered = 0
+        """Messages entered so far: the work done."""
+        self._by_name = by_name
+        self._known: tuple[Message, ...] = ()
+        self._found: tuple[Message, ...] = ()
+        self._book: _Book | None = None
+        """None while there was no made id."""
+        self._lock = threading.Lock()
+
+    def assign(self, messages: Iterable[Message]) -> tuple[Message, ...]:
+        known = tuple(messages)
+        with self._lock:
+            if known[: len(self._known)] != self._known:
+                self._known, self._found, self._book = (), (), None
+            new = known[len(self._known) :]
+            if self._book is None and any(map(is_made, _given(new))):
+                self._found, self._book, new = (), _Book(self._by_name), known
+            if self._book is not None:
+                self.entered += len(new)
+                new = tuple(map(self._book.enter, new))
+            self._known, self._found = known, self._found + new
+            return self._found
 
 
 def _given(messages: Sequence[Message]) -> list[str]:

@@ -19,7 +19,7 @@ from typing import Any
 
 from foldline import dialects
 from foldline.dialects import jsontext
-from foldline.dialects.base import Listed, RequestDialect, Source
+from foldline.dialects.base import Listed, Placing, RequestDialect, Source
 from foldline.errors import InputError, MalformedInput
 from foldline.model import Conversation, Head, Message
 from foldline.proxy.bodies import refuse_twins
@@ -66,6 +66,7 @@ class _Past:
     head: Head
     alone: tuple[Message, ...]
     placed: tuple[Message, ...]
+    placing: Placing
     body: bytes
     reach: int
     """Where in the body the last message ends: up to there it is compared at one go. 0 where white space follows."""
@@ -146,7 +147,7 @@ class Skimmer:
             return None
         refuse_twins(body)
         fields, head = _head_of(dialect, slot, taken)
-        nothing = _Past(taken.lead, (), taken.between, taken.tail, fields, head, (), (), b"", 0)
+        nothing = _Past(taken.lead, (), taken.between, taken.tail, fields, head, (), (), dialect.placing(), b"", 0)
         return self._joined(dialect, nothing, 0, taken.rows, taken.tail, fields, head, body)
 
     def _joined(
@@ -164,10 +165,11 @@ class Skimmer:
         fresh = tuple(dialect.message(jsontext.decode(row), row, count + index, "") for index, row in enumerate(new))
         self.parsed += len(new)
         alone = past.alone[:count] + fresh
-        placed = _same(dialect.messages(alone, rows, ""), past.placed[:count])
+        placing = past.placing if count == len(past.rows) else dialect.placing()
+        placed = _same(placing(alone, rows), past.placed[:count])
         reach = len(body) - len(tail)
         reach = reach if rows and body.endswith(rows[-1], 0, reach) else 0
-        return _Past(past.lead, rows, past.between, tail, fields, head, alone, placed, body, reach)
+        return _Past(past.lead, rows, past.between, tail, fields, head, alone, placed, placing, body, reach)
 
     def _remember(self, route: Route, found: _Past, grown: _Past | None) -> None:
         """In the place of the body it grew from, unless that one went another way."""
