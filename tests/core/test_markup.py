@@ -108,3 +108,9 @@ def test_fences_that_grow_shorter_take_linear_time():
     start = time.perf_counter()
     assert not any(fenced(lines))
     assert time.perf_counter() - start < 3
+
+
+def test_carriage_returns_that_no_line_end_follows_take_linear_time():
+    start = time.perf_counter()
+    assert tidy("a" + "\r" * 200_000 + "b\r\r\n") == "a" + "\r" * 200_000 + "b"
+    assert time.perf_counter() - start < 3

@@ -13,6 +13,8 @@ ITEM = re.compile(r"(?:[-*+•]|\d{1,4}[.)])(?:[ \t]+|$)")
 """How a list item begins."""
 _OPENING = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,4}[.)])[ \t]+)?(?P<mark>`{3,}|~{3,})[^`]*$")
 _CLOSING = re.compile(r"[ \t]*(?P<mark>`{3,}|~{3,})[ \t\r]*$")
+_RETURNS = re.compile(r"(?<!\r)\r+\n")
+"""A line end with carriage returns before it; without the first sign, a run of these would be gone through for each."""
 _GUARD = re.compile(r"([ \t]*)(\\*)")
 
 
@@ -81,7 +83,7 @@ def _pieces(line: str) -> tuple[str, str, str]:
 
 def tidy(text: str) -> str:
     """The text with at most one empty line in a row outside code, plain line ends, and nothing blank at its ends."""
-    lines = re.sub(r"\r+\n", "\n", text).strip().split("\n")
+    lines = _RETURNS.sub("\n", text).strip().split("\n")
     kept: list[str] = []
     for line, inside in zip(lines, fenced(lines), strict=True):
         if inside or line.strip() or (kept and kept[-1].strip()):
