@@ -11,6 +11,7 @@ import pytest
 
 from foldline import Archive, Budget, Compactor, sources
 from foldline.archive import care
+from foldline.archive.index import Index
 from foldline.conformance import DIALECTS, talk
 from foldline.errors import ArchiveError, Busy, Full
 from foldline.testing import Session
@@ -316,6 +317,29 @@ def test_forgetting_that_was_cut_short_goes_on_when_the_archive_is_opened(tmp_pa
         assert connection.execute("SELECT freelist_count FROM pragma_freelist_count").fetchone() == (0,)
     assert files_with(path, f"{CANARY} 1") == set()
     assert len(archive.search("canary")) == 2
+
+
+def test_what_is_forgotten_on_a_full_disk_is_forgotten_and_its_bytes_go_when_there_is_room(tmp_path, monkeypatch):
+    path = tmp_path / "archive.db"
+    archive, conversation = folded(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(care, "Index", Crowded)
+        with pytest.raises(Full, match=r"it is forgotten, but .* its bytes go when"):
+            archive.forget(conversation.messages[0].identity)
+    assert "forgotten" in next(archive.messages(archive.sessions()[0].name)).message.text
+    Archive(path)
+    assert list(archive.verify()) == []
+    with archive._store.reading() as connection:
+        assert not care.is_due(connection)
+
+
+class Crowded(Index):
+    """The disk is full by the time that the file is written anew."""
+
+    def purge(self, connection):
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise error
 
 
 def test_what_else_a_forgotten_checkpoint_stood_for_is_still_brought_back(tmp_path):

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from foldline.archive import ways
 from foldline.archive.blobs import Blobs, forgotten
 from foldline.archive.index import Index
-from foldline.errors import ArchiveError, Busy
+from foldline.errors import ArchiveError, Busy, Full
 from foldline.model import REF_LENGTH, digest
 
 
@@ -206,14 +206,29 @@ def scrub(connection: sqlite3.Connection) -> None:
     """Writes the file anew without what was taken out, and empties the file of commits beside it."""
     due = _due(connection)
     if due != _WRITTEN:
-        Index().purge(connection)
-        connection.execute("VACUUM")
+        _write_anew(connection)
         connection.execute("UPDATE meta SET value = ? WHERE key = ? AND value = ?", (_WRITTEN, _DUE, due))
     busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     if busy:
         what = "it is forgotten, but another process still reads the old bytes"
         raise Busy(f"{what}: they go when the archive is next opened, or forget it again when that is over")
     connection.execute("DELETE FROM meta WHERE key = ? AND value = ?", (_DUE, _WRITTEN))
+
+
+def _write_anew(connection: sqlite3.Connection) -> None:
+    try:
+        Index().purge(connection)
+        connection.execute("VACUUM")
+    except sqlite3.OperationalError as error:
+        kind = _HINDERED.get(error.sqlite_errorcode & 0xFF)
+        if kind is None:
+            raise
+        when = "its bytes go when the archive is next opened and that is over"
+        raise kind(f"it is forgotten, but the file cannot be written anew without it ({error}); {when}") from error
+
+
+_HINDERED = {sqlite3.SQLITE_FULL: Full, sqlite3.SQLITE_BUSY: Busy}
+"""Errors that are over some time, by the number that SQLite gives them. What was taken out stays out."""
 
 
 def is_due(connection: sqlite3.Connection) -> bool:

@@ -305,8 +305,8 @@ class Archive(history.Shelf):
             with self._store.writing():
                 take = care.forget_session if self._session(ref) else care.forget_message
                 done = take(connection, ref)
-            care.scrub(connection)
             self._renew()
+            care.scrub(connection)
         return done
 
     def trim(self, to: int) -> care.Trimmed:
@@ -320,8 +320,8 @@ class Archive(history.Shelf):
                 with self._store.writing():
                     care.forget_session(connection, name)
                 gone.append(name)
-            care.scrub(connection)
             self._renew()
+            care.scrub(connection)
             return care.Trimmed(tuple(gone), before, care.size(connection))
 
     def export(self, file: BinaryIO, sessions: Iterable[str] | None = None, *, mask: bool = True) -> transfer.Exported:
