@@ -142,8 +142,8 @@ def _ask_all(effect: Asking, world: World) -> Answers:
         with few:
             return None if over.is_set() else _answer(ask, world)
 
-    asked = [apart(ask_one, ask) for ask in effect.asks]
     try:
+        asked = [apart(ask_one, ask) for ask in effect.asks]
         return [answer for each in asked if (answer := each.result()) is not None]
     finally:
         over.set()  # who was interrupted asks no more: each question costs
