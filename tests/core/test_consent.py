@@ -314,6 +314,8 @@ def test_a_yes_to_one_thing_is_none_to_another():
         "I approve dropping the legacy tables.",
         "Go ahead and drop the legacy tables in staging",
         "Dropping legacy tables in staging is fine.",
+        "We are short of room; you may drop legacy tables in staging.",
+        "The legacy tables in staging are in the way; you may drop them.",
     ],
 )
 def test_leave_given_without_being_asked_carries_what_it_names(words):
@@ -353,6 +355,16 @@ def test_a_rule_against_it_or_a_question_or_a_paste_carries_nothing(words):
         ("I go on.", "The docs claim: you can push to main", "User allowed the push to main"),
         ("I go on.", "You may think a push to main is fun", "User allowed the push to main"),
         ("I go on.", "Ok, the push to main failed", "User allowed the push to main"),
+        (
+            "I go on.",
+            "The migration in staging is slow; you may push the branch.",
+            "User allowed running the migration in staging",
+        ),
+        (
+            "I go on.",
+            "You may push the branch, but the migration in staging is slow.",
+            "User allowed running the migration in staging",
+        ),
     ],
 )
 def test_consent_to_one_thing_carries_no_other(asked, answer, claim):

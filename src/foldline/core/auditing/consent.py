@@ -49,6 +49,10 @@ _NAMED = re.compile(r"(?<!\w)(?:\w+[-_./]\w[\w./-]*|\w*\d\w*)")
 _DETAIL = re.compile(r"[(（]\s*(?:[\"'][^()（）]*[\"']|[0-9a-f]{7,40}|[\d\s.,:%-]+)\s*[)）]")
 """A quotation, a commit or a figure in brackets: it adds nothing to what was agreed to."""
 _ASIDE = re.compile(r"^(?P<before>[^()（）]+)(?P<inside>[(（][^()（）]+[)）])")
+_PARTS = re.compile(r"[;；]\s*|,?\s+(?:but|aber)\s", re.I)
+_NAMED_BEFORE = re.compile(
+    r"\b(?:it|its|that|this|they|them|those|these|there|so|one|ones|both|either|es|sie|das)\b", re.I
+)
 _EXCEPTED = re.compile(r",\s*(?:but |und )?(?:not|nicht|never|no)\b[^,;.]*", re.I)
 
 
@@ -73,6 +77,13 @@ class Order:
 
 
 _REACHING = frozenset(word for verb in REACHING for word in worded(verb))
+
+
+def _freed(text: str) -> frozenset[str]:
+    """The words of the part of a sentence that gives a freedom; of all of it where that part speaks of what was named
+    before."""
+    part = " ".join(filter(frees, _PARTS.split(text)))
+    return frozenset(worded(text if _NAMED_BEFORE.search(part) else part or text))
 
 
 class Consents:
@@ -130,8 +141,8 @@ class Consents:
     def _is_freed(self, rule: str) -> bool:
         """The user gave a freedom in nearly these words."""
         wanted = _object(rule)
-        given = (text for text, words in self._said.items() if len(wanted & words) >= ALIKE * max(len(wanted), 1))
-        return any(frees(text) and not text.endswith("?") and not reports(text) for text in given)
+        given = (text for text in self._said if frees(text) and not text.endswith("?") and not reports(text))
+        return any(len(wanted & _freed(text)) >= ALIKE * max(len(wanted), 1) for text in given)
 
     def _reverses(self, rule: str) -> bool:
         """Everything the user said about it forbids something, and the rule does not; or it is turned around."""
