@@ -414,7 +414,7 @@ def test_row_04_while_one_replaces_it_others_wait_and_then_say_busy(tmp_path):
     from foldline.archive.place import holding
 
     path = tmp_path / "archive.db"
-    with holding(path, 1.0, alone=True), pytest.raises(Busy, match=r"another process is replacing .*next turn"):
+    with holding(path, 1.0, alone=True), pytest.raises(Busy, match=r"another process is replacing .*try again"):
         Archive(path, wait=0.05)
     Archive(path, wait=0.05)
 

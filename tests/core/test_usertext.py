@@ -302,7 +302,7 @@ STOP, REMINDER = "[Request interrupted by user]", "<system-reminder>\nThe list i
         (user(STOP, origin=Origin.TOOL), False, False),
         (user(REMINDER, origin=Origin.SUMMARY), False, False),
         (Message("user", Origin.USER, (Text(STOP), Media("image"))), False, False),
-        (Message("user", Origin.USER, (Text(STOP), ToolResult("1", (Text("so"),)))), False, False),
+        (Message("user", Origin.USER, (Text(STOP), ToolResult("1", (Text("so"),)))), True, False),
     ],
 )
 def test_only_a_client_tells_that_the_user_stopped_and_only_where_the_user_says_nothing(message, stopped, idle):

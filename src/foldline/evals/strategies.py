@@ -47,7 +47,7 @@ GROUP = "foldline.strategies"
 """The entry point group of plug-ins."""
 Kind: TypeAlias = Literal["ours", "baseline", "floor", "attack", "plugin", "real"]
 RULER = (
-    *("evals", "dialects", "validators", "errors.py", "model.py", "sources.py", "tokens.py"),
+    *("evals", "dialects", "validators", "errors.py", "model.py", "sources.py", "tokens.py", "core/arguments.py"),
     *(f"core/counting/{name}.py" for name in ("estimate", "images", "meter", "sizes")),
     *(f"core/history/{name}.py" for name in ("cycles", "mend", "prefix", "repair")),
 )
