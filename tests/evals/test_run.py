@@ -235,6 +235,19 @@ def test_a_file_that_holds_several_sessions_counts_as_if_each_had_one_of_its_own
     assert len({row["session"] for row in other.rows}) == 3
 
 
+def test_a_list_of_short_sessions_decides_neither_what_is_scored_nor_what_stands_everywhere(tmp_path):
+    write(tmp_path, range(10), steps=36)
+    short = [{"traj": coding(number, 4, "openai-chat").request()["messages"]} for number in range(20, 60)]
+    samples = []
+    for several in (short[:1], short):
+        (tmp_path / "short.json").write_text(json.dumps(several))
+        surveys = [each for path in sorted(tmp_path.iterdir()) for each in sample.survey(path, QUICK)]
+        samples.append(sample.sampled(surveys, QUICK))
+    one, many = samples
+    assert (many.scored, many.held, many.world) == (one.scored, one.held, one.world)
+    assert len(many.short) == len(one.short) + 39
+
+
 def test_a_path_is_shown_by_the_shortest_end_that_tells_it_apart():
     paths = [Path("/a/x.json"), Path("/a/b/y.json"), Path("/a/c/y.json"), Path("/c/c/y.json")]
     assert list(labels([*map(Place, paths)]).values()) == ["x.json", "b/y.json", "a/c/y.json", "c/c/y.json"]

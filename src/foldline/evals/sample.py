@@ -13,7 +13,7 @@ import os
 import random
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,7 +91,7 @@ def _surveyed(place: Place, session: Session, settings: Settings) -> Survey:
 def sampled(surveys: Sequence[Survey], settings: Settings) -> Sample:
     """Chooses. Raises InputError when no session can be scored."""
     found = _once(surveys)
-    read = [survey for survey in found if not survey.fault]
+    read = [survey for survey in _weighty(found) if not survey.fault]
     family = _families(read)
     spared, held = _held_out(read, family, settings.seed)
     scored = _half([survey for survey in spared if survey.scored], settings.half, family)
@@ -132,6 +132,12 @@ def _once(surveys: Sequence[Survey]) -> list[Survey]:
         for survey in sorted(surveys, key=lambda s: (s.place.path, s.place.pick or 0), reverse=True)
     }
     return [found[name] for name in sorted(found)]
+
+
+def _weighty(surveys: Sequence[Survey]) -> Iterator[Survey]:
+    """Without the further sessions of a file that are too short to be scored: a list of hundreds would decide what
+    stands everywhere, and which sessions give the generic text."""
+    yield from (survey for survey in surveys if survey.scored or not survey.place.pick)
 
 
 def _families(surveys: Sequence[Survey]) -> dict[str, int]:
