@@ -146,3 +146,11 @@ class Desk:
             child.kill()
             raise
         return Ran(child.returncode or 0, out.decode(), err.decode())
+
+    async def folded(self, agent: str, window: int, path: Path, *options: str) -> Path:
+        """The transcript as `foldline compact` writes it, in a file of its own that `foldline validate` passes."""
+        to, env = self.root / f"small{path.suffix}", self.environment(found(agent), "")
+        words = ("foldline", "compact", str(path), "-o", str(to), "--force", "--window", str(window), *options)
+        assert (await self.ran(words, env)).code == 0
+        assert (await self.ran(("foldline", "validate", str(to)), env)).code == 0
+        return to

@@ -52,15 +52,6 @@ async def exported(desk):
     return name, to
 
 
-async def folded(desk, path, *options):
-    to = desk.root / "small.json"
-    words = ("foldline", "compact", str(path), "-o", str(to), "--force", "--window", str(TOLD), *options)
-    env = desk.environment(found("opencode"), "")
-    assert (await desk.ran(words, env)).code == 0
-    assert (await desk.ran(("foldline", "validate", str(to)), env)).code == 0
-    return to
-
-
 @pytest.mark.parametrize("dialect", SDKS)
 async def test_a_session_of_many_windows_never_fails_and_keeps_the_rules(desk, dialect):
     desk.ruled(HOUSE)
@@ -122,7 +113,7 @@ async def test_a_folded_session_goes_on_as_the_view_that_was_written(desk, diale
             work.calls = calls
             await told(desk, *asked(text, *more)[1:])
         name, export = await exported(desk)
-        small = await folded(desk, export, "--to", "12000")
+        small = await desk.folded("opencode", TOLD, export, "--to", "12000")
         said = views.of_file(small)
         await told(desk, "session", "delete", name)
         await told(desk, "import", str(small))
@@ -148,7 +139,7 @@ async def test_what_it_compacted_itself_is_folded_on(desk):
         parts = [part for turn in json.loads(export.read_bytes())["messages"] for part in turn["parts"]]
         assert any(part["type"] == "compaction" for part in parts)
         work.window, work.calls = TOLD, 0
-        for path in (export, await folded(desk, export, "--to", "6000")):
+        for path in (export, await desk.folded("opencode", TOLD, export, "--to", "6000")):
             said = views.of_file(path)
             await told(desk, "session", "delete", name)
             await told(desk, "import", str(path))

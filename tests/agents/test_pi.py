@@ -37,16 +37,6 @@ def session(desk):
     return path
 
 
-async def folded(desk, path, *options):
-    """The view that `foldline compact` writes, in a file of its own."""
-    to = desk.root / "small.jsonl"
-    words = ("foldline", "compact", str(path), "-o", str(to), "--force", "--window", str(TOLD), *options)
-    env = desk.environment(found("pi"), "")
-    assert (await desk.ran(words, env)).code == 0
-    assert (await desk.ran(("foldline", "validate", str(to)), env)).code == 0
-    return to
-
-
 @pytest.mark.parametrize("dialect", APIS)
 async def test_a_session_of_many_windows_never_fails_and_keeps_the_rules(desk, dialect):
     desk.ruled(HOUSE)
@@ -88,7 +78,7 @@ async def test_a_folded_session_goes_on_as_the_view_that_was_written(desk, diale
         work.calls = 12
         await asked(desk, work.url, "Count on.", "-c", dialect=dialect)
         for options in (("--to", "12000"), ("--from", "8")):
-            small = await folded(desk, session(desk), *options)
+            small = await desk.folded("pi", TOLD, session(desk), *options)
             said = views.of_file(small)
             ran = await asked(desk, work.url, "And now?", "--session", str(small), dialect=dialect)
             assert (ran.code, DONE in ran.out) == (0, True), ran.err[-2_000:]
@@ -111,7 +101,7 @@ async def test_what_it_compacted_itself_is_folded_on(desk):
         assert [entry["type"] for entry in own].count("compaction") == 1
         said = views.of_file(session(desk))
         work.window, work.calls = TOLD, 0
-        for path in (session(desk), await folded(desk, session(desk), "--to", "9000")):
+        for path in (session(desk), await desk.folded("pi", TOLD, session(desk), "--to", "9000")):
             said = views.of_file(path)
             await asked(desk, work.url, "And now?", "--session", str(path))
             first, *sent = views.of_request(work.got[-1].body, "anthropic")
